@@ -1,12 +1,12 @@
-//! What an engine's parts share: the setting, the crowd, the queues that Python drains.
+//! What an engine's parts share: the setting, the user threads, the queues that Python drains.
 
-use crate::crowd::Crowd;
 use crate::interpreter::{FailedOp, Finished, Setting};
 use crate::lock::hold;
 use crate::ops::{op_name, outcome_name};
-use crate::pulse::{Doing, Pulse};
 use crate::record::event::Hang;
 use crate::sys::{Doorbell, Folder};
+use crate::thread_state::{Doing, ThreadState};
+use crate::user_threads::UserThreads;
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -64,7 +64,7 @@ pub(crate) struct Core {
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) targets: Vec<Vec<Arc<Folder>>>,
     pub(crate) confinement: Confinement,
-    pub(crate) crowd: Crowd,
+    pub(crate) user_threads: UserThreads,
     pub(crate) doorbell: Arc<Doorbell>,
     pub(crate) watched: AtomicBool,
     pub(crate) transactions: ArrayQueue<TransactionData>,
@@ -94,7 +94,7 @@ impl Core {
             setting: Arc::new(setting),
             targets,
             confinement,
-            crowd: Crowd::default(),
+            user_threads: UserThreads::default(),
             doorbell,
             watched: AtomicBool::new(false),
             transactions: ArrayQueue::new(TRANSACTIONS),
@@ -163,12 +163,12 @@ impl Core {
         std::mem::take(&mut *hold(&self.finished))
     }
 
-    pub(crate) fn stuck(&self, pulse: &Pulse, doing: Doing, now_ns: u64) -> StuckData {
+    pub(crate) fn stuck(&self, thread_state: &ThreadState, doing: Doing, now_ns: u64) -> StuckData {
         StuckData {
-            user: pulse.user,
-            target: pulse.target(),
+            user: thread_state.user,
+            target: thread_state.target(),
             op: doing.op_name(),
-            path: doing.place.path(&self.setting.program, pulse),
+            path: doing.place.path(&self.setting.program, thread_state),
             age_ns: now_ns.saturating_sub(doing.since_ns),
         }
     }

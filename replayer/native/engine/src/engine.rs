@@ -4,7 +4,6 @@ mod segments;
 
 use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
-use crate::crowd::Refusal;
 use crate::error::{Error, Result, errno_of};
 use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
@@ -15,7 +14,6 @@ use crate::options::Options;
 use crate::pace::Turn;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
-use crate::pulse::{CUT, STOP};
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::replay::play::Ledger;
 use crate::sandbox::RunFolder;
@@ -23,7 +21,9 @@ use crate::signals::Signals;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
+use crate::thread_state::{CUT, STOP};
 use crate::user;
+use crate::user_threads::Refusal;
 use crate::verify::Verification;
 use crate::watch::Watcher;
 use crate::written::Written;
@@ -149,13 +149,13 @@ impl Engine {
     /// How many users run.
     #[must_use]
     pub fn running_users(&self) -> usize {
-        self.core.crowd.running()
+        self.core.user_threads.running()
     }
 
     /// How many users are within a transaction.
     #[must_use]
     pub fn busy_users(&self) -> usize {
-        self.core.crowd.busy()
+        self.core.user_threads.busy()
     }
 
     /// Whether finished transactions are kept to be drained.
@@ -213,29 +213,29 @@ impl Engine {
 
     /// Have a user end after its transaction.
     pub fn tell_stop(&self, user: u32) {
-        self.core.crowd.tell(user, STOP);
+        self.core.user_threads.tell(user, STOP);
     }
 
     /// Have a user end now, within its transaction.
     pub fn tell_cancel(&self, user: u32) {
-        self.core.crowd.tell(user, STOP | CUT);
+        self.core.user_threads.tell(user, STOP | CUT);
     }
 
     /// Have all users end now.
     pub fn interrupt(&self) {
-        self.core.crowd.tell_all(STOP | CUT);
+        self.core.user_threads.tell_all(STOP | CUT);
     }
 
     /// Ops in the kernel for longer than the limit, longest first.
     #[must_use]
     pub fn stuck(&self) -> Vec<StuckData> {
         let now_ns = now_ns();
-        let pulses = self.core.crowd.threads();
-        let mut stuck: Vec<StuckData> = pulses
+        let thread_states = self.core.user_threads.threads();
+        let mut stuck: Vec<StuckData> = thread_states
             .iter()
-            .filter_map(|pulse| pulse.doing().map(|doing| (pulse, doing)))
+            .filter_map(|thread_state| thread_state.doing().map(|doing| (thread_state, doing)))
             .filter(|(_, doing)| now_ns.saturating_sub(doing.since_ns) > self.stuck_after_ns)
-            .map(|(pulse, doing)| self.core.stuck(pulse, doing, now_ns))
+            .map(|(thread_state, doing)| self.core.stuck(thread_state, doing, now_ns))
             .collect();
         stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.age_ns));
         stuck.truncate(STUCK);
@@ -318,7 +318,7 @@ impl Engine {
                 "1024 commands of user {user} wait already"
             )));
         }
-        self.core.crowd.wake(user);
+        self.core.user_threads.wake(user);
         Ok(ticket)
     }
 
@@ -327,10 +327,12 @@ impl Engine {
     pub fn in_call_ns(&self) -> u64 {
         let ended = self.core.in_call_ns.load(Ordering::Relaxed);
         self.core
-            .crowd
-            .pulses()
+            .user_threads
+            .thread_states()
             .iter()
-            .fold(ended, |sum, pulse| sum.saturating_add(pulse.in_call_ns()))
+            .fold(ended, |sum, thread_state| {
+                sum.saturating_add(thread_state.in_call_ns())
+            })
     }
 
     /// Time in which users worked for replays outside of calls, those that have ended too.
@@ -338,10 +340,12 @@ impl Engine {
     pub fn outside_ns(&self) -> u64 {
         let ended = self.core.outside_ns.load(Ordering::Relaxed);
         self.core
-            .crowd
-            .pulses()
+            .user_threads
+            .thread_states()
             .iter()
-            .fold(ended, |sum, pulse| sum.saturating_add(pulse.outside_ns()))
+            .fold(ended, |sum, thread_state| {
+                sum.saturating_add(thread_state.outside_ns())
+            })
     }
 
     /// Take the intervals that are complete.
@@ -397,7 +401,7 @@ impl Engine {
         if self.closed.swap(true, Ordering::SeqCst) {
             return Vec::new();
         }
-        let given_up = self.core.crowd.close(PATIENCE);
+        let given_up = self.core.user_threads.close(PATIENCE);
         let stuck = self.report(given_up);
         self.watcher.end();
         self.recorder().close();

@@ -126,7 +126,7 @@ mod tests {
     }
 
     /// What a thread does while too many are at work beside it.
-    fn in_a_crowd<R: Send>(alone: impl FnOnce() -> R + Send) -> R {
+    fn in_a_user_threads<R: Send>(alone: impl FnOnce() -> R + Send) -> R {
         let threads = 4 * std::thread::available_parallelism().unwrap().get();
         std::thread::scope(|scope| {
             for _ in 0..threads {
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn what_a_thread_has_waited_is_kept_when_it_ends() {
         let queue = RunQueue::default();
-        let left_ns = in_a_crowd(|| {
+        let left_ns = in_a_user_threads(|| {
             let waiting = queue.enter(own()).unwrap();
             spin(50);
             queue.leave(&waiting);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_crowd_a_cpu_wait_while_they_work() {
+    fn threads_that_user_threads_a_cpu_wait_while_they_work() {
         let queue = RunQueue::default();
         let threads = 4 * std::thread::available_parallelism().unwrap().get();
         std::thread::scope(|scope| {
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn a_thread_that_ended_unseen_keeps_its_last_value() {
         let queue = RunQueue::default();
-        let (tid, seen_ns) = in_a_crowd(|| {
+        let (tid, seen_ns) = in_a_user_threads(|| {
             let waiting = queue.enter(own()).unwrap();
             spin(50);
             (own(), waiting.working_ns())

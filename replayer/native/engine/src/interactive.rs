@@ -2,15 +2,15 @@
 
 use crate::clock::now_ns;
 use crate::core::{Confinement, Core, OutcomeData};
-use crate::crowd::Refusal;
 use crate::interpreter::{Halt, Interpreter, Journal};
 use crate::ops::{self, Op};
 use crate::plan::{PATH_SLOT, TO_SLOT, Texts};
 use crate::program::Timed;
-use crate::pulse::{CUT, Pulse, STOP};
-use crate::stint::enter;
 use crate::sys::{Folder, Guarded, Jailed, Kernel, Null};
+use crate::thread_state::{CUT, STOP, ThreadState};
 use crate::user::spawn;
+use crate::user_segment::enter;
+use crate::user_threads::Refusal;
 use crossbeam_queue::ArrayQueue;
 use rustix::io::Errno;
 use std::io;
@@ -57,32 +57,32 @@ pub(crate) fn start(
     inbox: &Arc<Inbox>,
 ) -> io::Result<Result<(), Refusal>> {
     let inbox = Arc::clone(inbox);
-    spawn(core, user, false, move |core, pulse| {
+    spawn(core, user, false, move |core, thread_state| {
         match core.confinement {
-            Confinement::Jailed => live::<Jailed>(core, pulse, &inbox),
-            Confinement::Guarded => live::<Guarded>(core, pulse, &inbox),
-            Confinement::Null => live::<Null>(core, pulse, &inbox),
+            Confinement::Jailed => live::<Jailed>(core, thread_state, &inbox),
+            Confinement::Guarded => live::<Guarded>(core, thread_state, &inbox),
+            Confinement::Null => live::<Null>(core, thread_state, &inbox),
         }
     })
 }
 
-fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, inbox: &Inbox) {
-    let Some(folder) = core.folder(inbox.target, pulse.user) else {
+fn live<K: Kernel>(core: &Core, thread_state: &Arc<ThreadState>, inbox: &Inbox) {
+    let Some(folder) = core.folder(inbox.target, thread_state.user) else {
         return;
     };
-    pulse.set_target(inbox.target);
+    thread_state.set_target(inbox.target);
     let setting = &core.setting;
     let mut journal = Journal::new(
         Arc::clone(&setting.recorder),
         setting.recorder.shard_on(inbox.target),
-        Arc::clone(pulse),
+        Arc::clone(thread_state),
         inbox.target,
         setting.begin_ns,
     );
     journal.begin_outside(inbox.outside);
     let mut service = Service {
         core,
-        pulse,
+        thread_state,
         inbox,
         open: None,
     };
@@ -91,7 +91,7 @@ fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, inbox: &Inbox) {
         journal.flush();
         return;
     };
-    let mut interpreter = Interpreter::new(setting, pulse, kernel, journal, 0);
+    let mut interpreter = Interpreter::new(setting, thread_state, kernel, journal, 0);
     while let Some((ticket, order)) = first
         .take()
         .or_else(|| service.next(&mut interpreter.journal))
@@ -108,7 +108,7 @@ fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, inbox: &Inbox) {
 /// Doing what comes, and answering it.
 struct Service<'a> {
     core: &'a Core,
-    pulse: &'a Pulse,
+    thread_state: &'a ThreadState,
     inbox: &'a Inbox,
     /// The transaction that is open.
     open: Option<(u16, Arc<str>)>,
@@ -116,7 +116,7 @@ struct Service<'a> {
 
 impl Service<'_> {
     fn is_ending(&self) -> bool {
-        self.pulse.flags() & (STOP | CUT) != 0
+        self.thread_state.flags() & (STOP | CUT) != 0
     }
 
     /// Wait for the next order; `None` when no more are obeyed.
@@ -138,7 +138,7 @@ impl Service<'_> {
         folder: &Arc<Folder>,
         journal: &mut Journal,
     ) -> Option<(K, Option<(u64, Order)>)> {
-        if let Ok(kernel) = enter(self.pulse, folder) {
+        if let Ok(kernel) = enter(self.thread_state, folder) {
             return Some((kernel, None));
         }
         loop {
@@ -151,7 +151,7 @@ impl Service<'_> {
                 } => self.end(journal, transaction, failed),
                 call @ Order::Call { .. } => {
                     let start_ns = now_ns();
-                    match enter(self.pulse, folder) {
+                    match enter(self.thread_state, folder) {
                         Ok(kernel) => return Some((kernel, Some((ticket, call)))),
                         Err(errno) => refuse(journal, errno, start_ns),
                     }
@@ -243,7 +243,7 @@ impl Service<'_> {
         journal.end(outcome, now_ns());
         let failed = journal.failed.take().filter(|_| outcome != ops::OK);
         if let Some(finished) = journal.finished.take() {
-            let (user, target) = (self.pulse.user, self.inbox.target);
+            let (user, target) = (self.thread_state.user, self.inbox.target);
             self.core.publish(user, target, name, finished, failed);
         }
         journal.begin_outside(self.inbox.outside);
@@ -295,25 +295,25 @@ mod tests {
         let doorbell = Arc::new(Doorbell::new().unwrap());
         let setting = setting(PLAN).unwrap();
         let core = Core::new(setting, vec![Vec::new()], Confinement::Null, doorbell);
-        let (pulse, inbox) = (Arc::new(Pulse::new(9)), Inbox::new(0, 0));
+        let (thread_state, inbox) = (Arc::new(ThreadState::new(9)), Inbox::new(0, 0));
         let recorder = &core.setting.recorder;
         let journal = Journal::new(
             Arc::clone(recorder),
             recorder.shard_on(0),
-            Arc::clone(&pulse),
+            Arc::clone(&thread_state),
             0,
             core.setting.begin_ns,
         );
-        let mut interpreter = Interpreter::new(&core.setting, &pulse, Null, journal, 0);
+        let mut interpreter = Interpreter::new(&core.setting, &thread_state, Null, journal, 0);
         let mut service = Service {
             core: &core,
-            pulse: &pulse,
+            thread_state: &thread_state,
             inbox: &inbox,
             open: None,
         };
         let mut outcome = || service.obey(&mut interpreter, stat()).outcome;
         assert_eq!(outcome(), ops::OK);
-        pulse.raise(CUT);
+        thread_state.raise(CUT);
         assert_eq!(outcome(), ops::CANCELLED);
     }
 }

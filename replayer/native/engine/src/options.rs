@@ -82,12 +82,12 @@ impl Options {
         let whole = Arc::clone(&core);
         let rested = move || {
             let core = whole.get().and_then(std::sync::Weak::upgrade);
-            core.and_then(|core| core.crowd.rested_ns())
+            core.and_then(|core| core.user_threads.rested_ns())
         };
         let running = move || {
             core.get()
                 .and_then(std::sync::Weak::upgrade)
-                .map_or(0, |core| core.crowd.running())
+                .map_or(0, |core| core.user_threads.running())
         };
         Ok(RecorderConfig {
             transactions: program

@@ -5,11 +5,11 @@ use crate::error::{Error, Result, errno_of};
 use crate::health::RunQueue;
 use crate::interpreter::{Interpreter, Journal, Setting};
 use crate::plan::parse_plan;
-use crate::pulse::Pulse;
 use crate::record::{Recorder, RecorderConfig};
 use crate::replay::play::Ledger;
 use crate::signals::Signals;
 use crate::sys::{Null, ScratchPool, open_sink};
+use crate::thread_state::ThreadState;
 use crate::written::Written;
 use std::sync::Arc;
 
@@ -36,17 +36,17 @@ pub fn overhead_ns(ops: u64) -> Result<f64> {
         return Err(Error::value("ops must be at least 1, got 0"));
     }
     let setting = setting(PLAN)?;
-    let pulse = Arc::new(Pulse::new(0));
+    let thread_state = Arc::new(ThreadState::new(0));
     let shard = setting.recorder.shard(0);
     setting.recorder.begin_segment(0, 0, 0);
     let journal = Journal::new(
         Arc::clone(&setting.recorder),
         shard,
-        Arc::clone(&pulse),
+        Arc::clone(&thread_state),
         0,
         setting.begin_ns,
     );
-    let mut interpreter = Interpreter::new(&setting, &pulse, Null, journal, 0);
+    let mut interpreter = Interpreter::new(&setting, &thread_state, Null, journal, 0);
     let turns = ops.div_ceil(TURNS);
     // Meets every bucket and page once before it counts.
     interpreter.transact(now_ns());

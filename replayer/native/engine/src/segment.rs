@@ -1,7 +1,7 @@
 //! A segment as users see it: where they work, until when transactions begin, and how many were due by then that never began.
 
 use crate::clock::now_ns;
-use crate::dealer::Dealer;
+use crate::dispatcher::ArrivalDispatcher;
 use crate::pace::Arrivals;
 use crate::program::Program;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct Segment {
     pub(crate) target: u16,
     pub(crate) round: u16,
     pub(crate) begin_ns: u64,
-    pub(crate) dealer: Option<Arc<Dealer>>,
+    pub(crate) dispatcher: Option<Arc<ArrivalDispatcher>>,
     course: Arc<Course>,
 }
 
@@ -49,7 +49,7 @@ impl Segment {
             target: term.target,
             round: term.round,
             begin_ns,
-            dealer: arrivals.map(|arrivals| Arc::new(Dealer::new(arrivals))),
+            dispatcher: arrivals.map(|arrivals| Arc::new(ArrivalDispatcher::new(arrivals))),
             course: Arc::new(Course {
                 term,
                 stopping: AtomicBool::new(false),
@@ -100,9 +100,9 @@ impl Segment {
             return 0;
         }
         let left = self
-            .dealer
+            .dispatcher
             .as_ref()
-            .map_or(0, |dealer| dealer.due(&program.tables, end_ns));
+            .map_or(0, |dispatcher| dispatcher.due(&program.tables, end_ns));
         self.course
             .unbegun
             .load(Ordering::SeqCst)

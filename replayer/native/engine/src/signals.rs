@@ -1,8 +1,8 @@
 //! Signals that users of a segment give each other, each for one of their transactions: so that one begins when another is ready.
 
 use crate::clock::now_ns;
-use crate::crowd::NAG;
 use crate::lock::hold;
+use crate::user_threads::NAG;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 

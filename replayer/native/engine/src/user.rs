@@ -2,14 +2,14 @@
 
 use crate::clock::now_ns;
 use crate::core::{Confinement, Core};
-use crate::crowd::Refusal;
 use crate::interpreter::{Interpreter, Journal};
 use crate::program::Pace;
-use crate::pulse::Pulse;
-use crate::replay::play::Band;
+use crate::replay::play::LaneThreads;
 use crate::segment::Segment;
-use crate::stint::Stint;
 use crate::sys::{Guarded, Jailed, Null, Places, own_folder_state, prepare_thread, thread_id};
+use crate::thread_state::ThreadState;
+use crate::user_segment::Stint;
+use crate::user_threads::Refusal;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,26 +20,28 @@ const STACK: usize = 128 << 10;
 
 /// Start the thread of a user that runs the plan.
 pub(crate) fn start(core: &Arc<Core>, user: u32) -> io::Result<Result<(), Refusal>> {
-    spawn(core, user, true, |core, pulse| match core.confinement {
-        Confinement::Jailed => live::<Jailed>(core, pulse),
-        Confinement::Guarded => live::<Guarded>(core, pulse),
-        Confinement::Null => live::<Null>(core, pulse),
+    spawn(core, user, true, |core, thread_state| {
+        match core.confinement {
+            Confinement::Jailed => live::<Jailed>(core, thread_state),
+            Confinement::Guarded => live::<Guarded>(core, thread_state),
+            Confinement::Null => live::<Null>(core, thread_state),
+        }
     })
 }
 
-/// Start a thread for a user and add it to the crowd.
+/// Start a thread for a user and add it to the user threads.
 pub(crate) fn spawn(
     core: &Arc<Core>,
     user: u32,
     paced: bool,
-    live: impl FnOnce(&Arc<Core>, &Arc<Pulse>) + Send + 'static,
+    live: impl FnOnce(&Arc<Core>, &Arc<ThreadState>) + Send + 'static,
 ) -> io::Result<Result<(), Refusal>> {
-    let pulse = Arc::new(Pulse::new(user));
-    let (thread_core, thread_pulse) = (Arc::clone(core), Arc::clone(&pulse));
-    core.crowd.add(&pulse, paced, || {
+    let thread_state = Arc::new(ThreadState::new(user));
+    let (thread_core, thread_thread_state) = (Arc::clone(core), Arc::clone(&thread_state));
+    core.user_threads.add(&thread_state, paced, || {
         let body = move || {
-            let _ending = Ending::new(&thread_core, &thread_pulse);
-            live(&thread_core, &thread_pulse);
+            let _ending = Ending::new(&thread_core, &thread_thread_state);
+            live(&thread_core, &thread_thread_state);
         };
         let thread = Builder::new()
             .name(format!("user-{user}"))
@@ -52,83 +54,90 @@ pub(crate) fn spawn(
 /// Prepares a thread, and says that it has ended, whatever ended it.
 struct Ending {
     core: Arc<Core>,
-    pulse: Arc<Pulse>,
+    thread_state: Arc<ThreadState>,
 }
 
 impl Ending {
-    fn new(core: &Arc<Core>, pulse: &Arc<Pulse>) -> Ending {
+    fn new(core: &Arc<Core>, thread_state: &Arc<ThreadState>) -> Ending {
         prepare_thread();
         // Where that is not permitted the confinement is `guarded`, which does not need it; the umask is the process's then.
         own_folder_state();
         let thread = thread_id();
         if let Some(waiting) = core.setting.run_queue.enter(thread) {
-            pulse.set_waiting(waiting);
+            thread_state.set_waiting(waiting);
         }
-        pulse.set_thread(thread);
+        thread_state.set_thread(thread);
         Ending {
             core: Arc::clone(core),
-            pulse: Arc::clone(pulse),
+            thread_state: Arc::clone(thread_state),
         }
     }
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.pulse.clear_thread();
-        if let Some(waiting) = self.pulse.waiting() {
+        self.thread_state.clear_thread();
+        if let Some(waiting) = self.thread_state.waiting() {
             self.core.setting.run_queue.leave(waiting);
         }
         self.core
             .in_call_ns
-            .fetch_add(self.pulse.in_call_ns(), Ordering::Relaxed);
+            .fetch_add(self.thread_state.in_call_ns(), Ordering::Relaxed);
         self.core
             .outside_ns
-            .fetch_add(self.pulse.outside_ns(), Ordering::Relaxed);
-        let report = || self.core.report_finished([self.pulse.user]);
-        self.core.crowd.leave(&self.pulse, report);
+            .fetch_add(self.thread_state.outside_ns(), Ordering::Relaxed);
+        let report = || self.core.report_finished([self.thread_state.user]);
+        self.core.user_threads.leave(&self.thread_state, report);
     }
 }
 
-fn live<K: Places>(core: &Core, pulse: &Arc<Pulse>) {
+fn live<K: Places>(core: &Core, thread_state: &Arc<ThreadState>) {
     let ready_ns = now_ns();
-    let mut band = Band::new(&core.setting, pulse);
+    let mut lane_threads = LaneThreads::new(&core.setting, thread_state);
     let mut segment = None;
     while let Some(next) = core
-        .crowd
-        .wait(pulse, segment.as_ref(), || core.doorbell.ring())
+        .user_threads
+        .wait(thread_state, segment.as_ref(), || core.doorbell.ring())
     {
-        run_segment::<K>(core, &mut band, &next, ready_ns);
+        run_segment::<K>(core, &mut lane_threads, &next, ready_ns);
         segment = Some(next);
     }
 }
 
-fn journal_of(core: &Core, pulse: &Arc<Pulse>, segment: &Segment) -> Journal {
+fn journal_of(core: &Core, thread_state: &Arc<ThreadState>, segment: &Segment) -> Journal {
     let recorder = &core.setting.recorder;
     let journal = Journal::new(
         Arc::clone(recorder),
-        recorder.shard(pulse.user),
-        Arc::clone(pulse),
+        recorder.shard(thread_state.user),
+        Arc::clone(thread_state),
         segment.target,
         core.setting.begin_ns,
     );
     journal.on_schedule(!matches!(core.setting.program.pace, Pace::Closed(_)))
 }
 
-fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready_ns: u64) {
-    let pulse = &band.pulse();
-    let Some(folder) = core.folder(segment.target, pulse.user) else {
+fn run_segment<K: Places>(
+    core: &Core,
+    lane_threads: &mut LaneThreads,
+    segment: &Segment,
+    ready_ns: u64,
+) {
+    let thread_state = &lane_threads.thread_state();
+    let Some(folder) = core.folder(segment.target, thread_state.user) else {
         return;
     };
-    pulse.set_target(segment.target);
-    let mut journal = journal_of(core, pulse, segment);
-    let mut stint = Stint::new(core, pulse, segment, ready_ns);
-    let Some(kernel) = stint.enter::<K>(folder, &mut journal) else {
+    thread_state.set_target(segment.target);
+    let mut journal = journal_of(core, thread_state, segment);
+    let mut user_segment = Stint::new(core, thread_state, segment, ready_ns);
+    let Some(kernel) = user_segment.enter::<K>(folder, &mut journal) else {
         journal.flush();
         return;
     };
-    band.enter(segment.target, folder);
-    let interpreter = Interpreter::new(&core.setting, pulse, kernel, journal, segment.round);
-    let mut interpreter = interpreter.with_band(band).in_segment(segment);
-    stint.work(&mut interpreter);
+    lane_threads.enter(segment.target, folder);
+    let interpreter = Interpreter::new(&core.setting, thread_state, kernel, journal, segment.round);
+    let mut interpreter = interpreter
+        .with_lane_threads(lane_threads)
+        .in_segment(segment);
+    user_segment.work(&mut interpreter);
     interpreter.journal.flush();
 }

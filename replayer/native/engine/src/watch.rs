@@ -2,10 +2,10 @@
 
 use crate::clock::now_ns;
 use crate::core::Core;
-use crate::crowd::NAG;
-use crate::pulse::{CUT, Doing, Pulse};
 use crate::record::event::Event;
 use crate::sys::wake_thread;
+use crate::thread_state::{CUT, Doing, ThreadState};
+use crate::user_threads::NAG;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -47,19 +47,22 @@ fn watch(core: &Core, stuck_after_ns: u64, ended: &AtomicBool) {
         .max(Duration::from_millis(1));
     let mut stalls = HashMap::new();
     while !ended.load(Ordering::SeqCst) {
-        let pulses = core.crowd.threads();
-        let cut = nag(&pulses);
-        report_stalls(core, &pulses, &mut stalls, stuck_after_ns);
+        let thread_states = core.user_threads.threads();
+        let cut = nag(&thread_states);
+        report_stalls(core, &thread_states, &mut stalls, stuck_after_ns);
         std::thread::park_timeout(if cut { NAG.min(look) } else { look });
     }
 }
 
 /// Interrupt waiting calls of users that are cut; a signal that came just before the call was lost.
-fn nag(pulses: &[Arc<Pulse>]) -> bool {
+fn nag(thread_states: &[Arc<ThreadState>]) -> bool {
     let mut any = false;
-    for pulse in pulses.iter().filter(|pulse| pulse.flags() & CUT != 0) {
+    for thread_state in thread_states
+        .iter()
+        .filter(|thread_state| thread_state.flags() & CUT != 0)
+    {
         any = true;
-        if let (Some(thread), Some(_)) = (pulse.thread(), pulse.doing()) {
+        if let (Some(thread), Some(_)) = (thread_state.thread(), thread_state.doing()) {
             wake_thread(thread);
         }
     }
@@ -67,33 +70,41 @@ fn nag(pulses: &[Arc<Pulse>]) -> bool {
 }
 
 /// Ops over the limit, by user and lane: what was said to be stalled.
-type Stalls = HashMap<(u32, u32), (Doing, Arc<Pulse>)>;
+type Stalls = HashMap<(u32, u32), (Doing, Arc<ThreadState>)>;
 
-fn report_stalls(core: &Core, pulses: &[Arc<Pulse>], stalls: &mut Stalls, stuck_after_ns: u64) {
+fn report_stalls(
+    core: &Core,
+    thread_states: &[Arc<ThreadState>],
+    stalls: &mut Stalls,
+    stuck_after_ns: u64,
+) {
     let now_ns = now_ns();
-    stalls.retain(|_, (stalled, pulse)| {
-        let goes_on = pulse
+    stalls.retain(|_, (stalled, thread_state)| {
+        let goes_on = thread_state
             .doing()
             .is_some_and(|doing| doing.since_ns == stalled.since_ns);
         if !goes_on {
-            log(core, pulse, *stalled, now_ns, true);
+            log(core, thread_state, *stalled, now_ns, true);
         }
         goes_on
     });
-    for pulse in pulses {
-        let Some(doing) = pulse.doing() else {
+    for thread_state in thread_states {
+        let Some(doing) = thread_state.doing() else {
             continue;
         };
         let is_long = now_ns.saturating_sub(doing.since_ns) > stuck_after_ns;
-        if is_long && !stalls.contains_key(&(pulse.user, pulse.lane)) {
-            log(core, pulse, doing, now_ns, false);
-            stalls.insert((pulse.user, pulse.lane), (doing, Arc::clone(pulse)));
+        if is_long && !stalls.contains_key(&(thread_state.user, thread_state.lane)) {
+            log(core, thread_state, doing, now_ns, false);
+            stalls.insert(
+                (thread_state.user, thread_state.lane),
+                (doing, Arc::clone(thread_state)),
+            );
         }
     }
 }
 
-fn log(core: &Core, pulse: &Pulse, doing: Doing, now_ns: u64, over: bool) {
-    let stuck = core.stuck(pulse, doing, now_ns);
+fn log(core: &Core, thread_state: &ThreadState, doing: Doing, now_ns: u64, over: bool) {
+    let stuck = core.stuck(thread_state, doing, now_ns);
     let hang = core.hang(&stuck, doing.op, now_ns);
     core.setting.recorder.log(&if over {
         Event::StallOver(hang)

@@ -3,11 +3,11 @@
 use super::{Engine, PATIENCE};
 use crate::clock::now_ns;
 use crate::core::StuckData;
-use crate::crowd::GivenUp;
 use crate::error::{Error, Result};
 use crate::pace::Arrivals;
 use crate::record::event::Event;
 use crate::segment::{Segment, Term};
+use crate::user_threads::GivenUp;
 use std::time::Duration;
 
 impl Engine {
@@ -30,7 +30,7 @@ impl Engine {
         };
         let program = &self.core.setting.program;
         let verification = self.core.setting.verification.as_ref();
-        let opened = self.core.crowd.open(
+        let opened = self.core.user_threads.open(
             || {
                 verification.inspect(|all| all.begin(target));
                 self.recorder().begin_segment(target, round, warm_up_ns);
@@ -51,11 +51,11 @@ impl Engine {
 
     /// End the round; transactions have `grace_ns` to end, and what is still in the kernel is returned.
     pub fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
-        let crowd = &self.core.crowd;
-        let segment = crowd.segment();
+        let user_threads = &self.core.user_threads;
+        let segment = user_threads.segment();
         // Who led the users has noticed later that they were done: no time in which they could have done more.
-        let rested_ns = crowd.rested_ns();
-        let given_up = crowd.stop(Duration::from_nanos(grace_ns), PATIENCE);
+        let rested_ns = user_threads.rested_ns();
+        let given_up = user_threads.stop(Duration::from_nanos(grace_ns), PATIENCE);
         if let Some(segment) = segment {
             self.log_ending(&segment, rested_ns);
         }
@@ -80,28 +80,38 @@ impl Engine {
     pub(super) fn report(&self, given_up: Vec<GivenUp>) -> Vec<StuckData> {
         let now_ns = now_ns();
         let core = &self.core;
-        core.report_finished(given_up.iter().map(|given_up| given_up.pulse.user));
-        for GivenUp { pulse, doing } in &given_up {
-            self.recorder().record_unfinished(pulse, *doing, now_ns);
+        core.report_finished(given_up.iter().map(|given_up| given_up.thread_state.user));
+        for GivenUp {
+            thread_state,
+            doing,
+        } in &given_up
+        {
+            self.recorder()
+                .record_unfinished(thread_state, *doing, now_ns);
         }
         given_up
             .into_iter()
-            .map(|GivenUp { pulse, doing }| {
-                let Some(doing) = doing else {
-                    return StuckData {
-                        user: pulse.user,
-                        target: pulse.target(),
-                        op: "-",
-                        path: Vec::new(),
-                        age_ns: 0,
+            .map(
+                |GivenUp {
+                     thread_state,
+                     doing,
+                 }| {
+                    let Some(doing) = doing else {
+                        return StuckData {
+                            user: thread_state.user,
+                            target: thread_state.target(),
+                            op: "-",
+                            path: Vec::new(),
+                            age_ns: 0,
+                        };
                     };
-                };
-                let stuck = core.stuck(&pulse, doing, now_ns);
-                core.setting
-                    .recorder
-                    .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
-                stuck
-            })
+                    let stuck = core.stuck(&thread_state, doing, now_ns);
+                    core.setting
+                        .recorder
+                        .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
+                    stuck
+                },
+            )
             .collect()
     }
 }

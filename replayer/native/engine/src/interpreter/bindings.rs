@@ -9,9 +9,9 @@ use crate::path;
 use crate::program::{
     Dataset, Draw, Entry, EntryKind, Part, PickRule, Picker, Scope, Step, write_number,
 };
-use crate::pulse::Place;
 use crate::rng::scale;
 use crate::sys::{Kernel, Prefix, Text, c_path};
+use crate::thread_state::Place;
 use crate::verify::{Laid, zeros_of};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
@@ -198,7 +198,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn own(&mut self, picker: &Picker) -> u64 {
         let users = u64::from(self.program.users);
-        let first = u64::from(self.pulse.user) % users;
+        let first = u64::from(self.thread_state.user) % users;
         let mine = (picker.candidates.len() as u64)
             .saturating_sub(first)
             .div_ceil(users);
@@ -335,7 +335,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         for part in parts {
             match part {
                 Part::Text(part) => text.extend_from_slice(part.as_bytes()),
-                Part::User => write_number(u64::from(self.pulse.user), text),
+                Part::User => write_number(u64::from(self.thread_state.user), text),
                 Part::Round => write_number(u64::from(self.round), text),
                 Part::Seq => write_number(self.seq, text),
                 Part::Next => write_number(self.seq + 1, text),

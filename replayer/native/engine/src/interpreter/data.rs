@@ -158,7 +158,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     fn slice(&mut self, size: u64) -> &'a [u8] {
         let turn = self.writes;
         self.writes += 1;
-        self.setting.written.slice(self.pulse.user, turn, size)
+        self.setting
+            .written
+            .slice(self.thread_state.user, turn, size)
     }
 
     #[inline]
@@ -207,7 +209,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         // Not a timed call. A copy onto the end of its own file would go on until the device is full.
         let ask = || self.kernel.fstat(from);
         let held = self
-            .pulse
+            .thread_state
             .show(Op::Fstat, act.place, ask)
             .unwrap_or(u64::MAX);
         self.until_nothing(act, held, |kernel| kernel.copy_file_range(from, to, size))

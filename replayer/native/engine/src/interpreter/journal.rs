@@ -3,10 +3,10 @@
 use super::spent::Spent;
 use crate::clock::now_ns;
 use crate::ops::{self, Op, outcome_of_errno};
-use crate::pulse::{ABANDONED, Pulse, UnderWay};
 use crate::record::event::{ErrorKind, Event, SlowSample};
 use crate::record::shard::Shard;
 use crate::record::{Recorder, Sample};
+use crate::thread_state::{ABANDONED, ThreadState, UnderWay};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) struct FailedOp {
 pub(crate) struct Journal {
     recorder: Arc<Recorder>,
     shard: Arc<Shard>,
-    pulse: Arc<Pulse>,
+    thread_state: Arc<ThreadState>,
     target: u16,
     engine_begin_ns: u64,
     /// Transactions come by a schedule: those that began in the warm-up belong to it, whenever they end.
@@ -66,14 +66,14 @@ impl Journal {
     pub(crate) fn new(
         recorder: Arc<Recorder>,
         shard: Arc<Shard>,
-        pulse: Arc<Pulse>,
+        thread_state: Arc<ThreadState>,
         target: u16,
         engine_begin_ns: u64,
     ) -> Journal {
         Journal {
             recorder,
             shard,
-            pulse,
+            thread_state,
             target,
             engine_begin_ns,
             scheduled: false,
@@ -114,7 +114,7 @@ impl Journal {
         self.latest_ns = start_ns;
         self.bytes = 0;
         self.failed = None;
-        self.pulse.begin_transaction(UnderWay {
+        self.thread_state.begin_transaction(UnderWay {
             transaction,
             scheduled: self.scheduled,
             intended_ns: Some(self.intended_ns),
@@ -127,7 +127,7 @@ impl Journal {
     pub(crate) fn begin_outside(&mut self, name: u16) {
         let now_ns = now_ns();
         self.begin(name, now_ns, now_ns);
-        self.pulse.end_transaction();
+        self.thread_state.end_transaction();
     }
 
     /// Time has passed without a call.
@@ -143,7 +143,7 @@ impl Journal {
     /// So much time until now is no part of the transaction, nor of how long those that follow wait for their user.
     pub(crate) fn aside(&mut self, ns: u64) {
         self.spent.add(ns, self.latest_ns);
-        self.pulse.put_aside(ns);
+        self.thread_state.put_aside(ns);
     }
 
     /// How much was put aside in this transaction so far.
@@ -208,7 +208,7 @@ impl Journal {
 
     /// It ends: its three times are recorded.
     pub(crate) fn end(&mut self, outcome: u8, end_ns: u64) {
-        self.pulse.end_transaction();
+        self.thread_state.end_transaction();
         self.latest_ns = end_ns;
         let latency_ns = end_ns.saturating_sub(self.intended_ns);
         let expected = outcome != ops::FAILED;
@@ -295,8 +295,9 @@ impl Journal {
 
     /// Hand the batch over (a user that was given up on hands over nothing).
     pub(crate) fn flush(&mut self) {
-        self.pulse.add_in_call(std::mem::take(&mut self.in_call_ns));
-        if self.pulse.flags() & ABANDONED == 0 {
+        self.thread_state
+            .add_in_call(std::mem::take(&mut self.in_call_ns));
+        if self.thread_state.flags() & ABANDONED == 0 {
             let (recorder, began) = (&*self.recorder, self.began());
             let keep = |batch: &mut Vec<Sample>| leave_out_warm_up(recorder, began, batch);
             self.shard.flush_kept(&mut self.batch, keep);
@@ -324,10 +325,10 @@ impl Journal {
             op: op as u8,
             outcome,
         };
-        if self.recorder.error_wanted(kind) && self.pulse.flags() & ABANDONED == 0 {
+        if self.recorder.error_wanted(kind) && self.thread_state.flags() & ABANDONED == 0 {
             self.recorder.log(&Event::Error {
                 t_ns: end_ns.saturating_sub(self.engine_begin_ns),
-                user: self.pulse.user,
+                user: self.thread_state.user,
                 target: self.target,
                 transaction: self.transaction,
                 op: op as u8,
@@ -362,7 +363,7 @@ impl Journal {
         }
         self.recorder.slow(SlowSample {
             t_ns: end_ns.saturating_sub(self.engine_begin_ns),
-            user: self.pulse.user,
+            user: self.thread_state.user,
             target: self.target,
             transaction: self.transaction,
             op: op as u8,

@@ -4,11 +4,11 @@ use super::{Halt, Interpreter};
 use crate::clock::now_ns;
 use crate::ops::{OK, Op, UNMET};
 use crate::program::{Await, Expect, SLOTS, SignalId, Until};
-use crate::pulse::Place;
 use crate::segment::Segment;
 use crate::signals::Signal;
 use crate::sleep::sleep_until;
 use crate::sys::Places;
+use crate::thread_state::Place;
 
 impl<K: Places> Interpreter<'_, K> {
     /// Tell the others that this transaction has come so far.
@@ -21,11 +21,11 @@ impl<K: Places> Interpreter<'_, K> {
         self.looked_ns = None; // time passes, also when it is broken off
         let limit_ns = self.draw(step.limit);
         self.journal.flush();
-        let (pulse, segment, begin_ns) = (self.pulse, self.segment, now_ns());
+        let (thread_state, segment, begin_ns) = (self.thread_state, self.segment, now_ns());
         let signal = self.signal_of(step.signal);
-        let woken = || pulse.is_cut() || segment.is_some_and(Segment::is_stopping);
+        let woken = || thread_state.is_cut() || segment.is_some_and(Segment::is_stopping);
         let deadline_ns = begin_ns.saturating_add(limit_ns);
-        let given = pulse.rest(|| self.setting.signals.wait(signal, deadline_ns, woken));
+        let given = thread_state.rest(|| self.setting.signals.wait(signal, deadline_ns, woken));
         let end_ns = now_ns();
         self.journal.pass(end_ns);
         if !given && woken() {
@@ -106,8 +106,8 @@ impl<K: Places> Interpreter<'_, K> {
         }
         self.looked_ns = None;
         self.journal.flush();
-        let pulse = self.pulse;
-        if pulse.rest(|| sleep_until(time_ns, || pulse.is_cut())) {
+        let thread_state = self.thread_state;
+        if thread_state.rest(|| sleep_until(time_ns, || thread_state.is_cut())) {
             return Ok(());
         }
         Err(Halt::Cut)
@@ -126,7 +126,7 @@ impl<K: Places> Interpreter<'_, K> {
             return Ok(());
         }
         self.journal.report_error(op, outcome, now_ns(), || {
-            place.path(self.program, self.pulse)
+            place.path(self.program, self.thread_state)
         });
         Err(Halt::Failed)
     }

@@ -23,13 +23,13 @@ use crate::clock::{self, now_ns};
 use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
-use crate::pulse::{ALL_SLOTS, Place, Pulse};
 use crate::record::Recorder;
-use crate::replay::play::{Band, Ledger};
+use crate::replay::play::{LaneThreads, Ledger};
 use crate::rng::Stream;
 use crate::segment::Segment;
 use crate::signals::Signals;
 use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
+use crate::thread_state::{ALL_SLOTS, Place, ThreadState};
 use crate::verify::{Verification, Verifier};
 use crate::written::Written;
 use bindings::{Root, Slot};
@@ -133,7 +133,7 @@ struct Act<'e> {
 pub(crate) struct Interpreter<'a, K> {
     setting: &'a Setting,
     program: &'a Program,
-    pulse: &'a Pulse,
+    thread_state: &'a ThreadState,
     kernel: K,
     pub(crate) journal: Journal,
     /// By transaction and op; see `floor`.
@@ -157,7 +157,7 @@ pub(crate) struct Interpreter<'a, K> {
     text: Vec<u8>,
     scratch: Scratch,
     /// The threads that replays are played on; interactive users have none.
-    band: Option<&'a mut Band>,
+    lane_threads: Option<&'a mut LaneThreads>,
     /// The segment under way; interactive users have none.
     segment: Option<&'a Segment>,
     /// While looking until something is seen: where it was not, in the end.
@@ -174,7 +174,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     /// An interpreter at the begin of a segment.
     pub(crate) fn new(
         setting: &'a Setting,
-        pulse: &'a Pulse,
+        thread_state: &'a ThreadState,
         kernel: K,
         journal: Journal,
         round: u16,
@@ -183,13 +183,13 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         Interpreter {
             setting,
             program,
-            pulse,
+            thread_state,
             kernel,
             journal,
             floors: setting.recorder.slow_floors(),
-            slots: pulse.texts.each_ref().map(Slot::new),
+            slots: thread_state.texts.each_ref().map(Slot::new),
             used: 0,
-            stream: Stream::of_ops(program.seed, round, pulse.user),
+            stream: Stream::of_ops(program.seed, round, thread_state.user),
             round,
             seq: 0,
             writes: 0,
@@ -197,16 +197,16 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             cursors: program
                 .pickers
                 .iter()
-                .map(|picker| picker.first_of(pulse.user, program.users))
+                .map(|picker| picker.first_of(thread_state.user, program.users))
                 .collect(),
             roots: program
                 .datasets
                 .iter()
-                .map(|dataset| Root::of(dataset, pulse.user))
+                .map(|dataset| Root::of(dataset, thread_state.user))
                 .collect(),
             text: Vec::new(),
-            scratch: setting.scratch.of_user(pulse.user),
-            band: None,
+            scratch: setting.scratch.of_user(thread_state.user),
+            lane_threads: None,
             segment: None,
             unmet: None,
             verifier: None,
@@ -216,8 +216,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// The same, for a user that replays.
-    pub(crate) fn with_band(mut self, band: &'a mut Band) -> Self {
-        self.band = Some(band);
+    pub(crate) fn with_lane_threads(mut self, lane_threads: &'a mut LaneThreads) -> Self {
+        self.lane_threads = Some(lane_threads);
         self
     }
 
@@ -270,7 +270,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         act: Act<'_>,
         call: impl FnOnce(&K) -> Answer<V>,
     ) -> Result<Measured, Halt> {
-        if self.pulse.is_cut() {
+        if self.thread_state.is_cut() {
             return Err(Halt::Cut);
         }
         Ok(self.measure_uncut(act, call))
@@ -283,10 +283,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         call: impl FnOnce(&K) -> Answer<V>,
     ) -> Measured {
         let start_ns = self.looked_ns.unwrap_or_else(now_ns);
-        self.pulse.enter(act.op, act.place, start_ns);
+        self.thread_state.enter(act.op, act.place, start_ns);
         let answer = call(&self.kernel);
         let end_ns = now_ns();
-        self.pulse.leave();
+        self.thread_state.leave();
         self.spare_look(end_ns);
         self.kernel.tidy();
         Measured {
@@ -336,7 +336,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         if outcome == ops::END {
             return self.settle_end(act, measured);
         }
-        if self.pulse.is_cut() && measured.answer == Err(Errno::INTR) {
+        if self.thread_state.is_cut() && measured.answer == Err(Errno::INTR) {
             // It ended when we wanted it to: how long it would have taken nobody knows.
             let cancelled = (ops::CANCELLED, true);
             self.journal.record(act.op, cancelled, bytes, times);
@@ -356,7 +356,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
         self.journal
             .report_error(act.op, outcome, measured.end_ns, || {
-                act.place.path(self.program, self.pulse)
+                act.place.path(self.program, self.thread_state)
             });
         Err(Halt::Failed)
     }
@@ -378,7 +378,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     fn report_slow(&self, act: Act<'_>, outcome: u8, measured: Measured) {
         self.journal
             .report_slow(act.op, outcome, (measured.ns, measured.end_ns), || {
-                act.place.path(self.program, self.pulse)
+                act.place.path(self.program, self.thread_state)
             });
     }
 

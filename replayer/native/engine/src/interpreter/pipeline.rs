@@ -18,7 +18,7 @@ pub(crate) struct Shift {
 }
 
 impl<K: Places> Interpreter<'_, K> {
-    /// Have a pipeline done by companions.
+    /// Have a pipeline done by helpers.
     pub(super) fn pipeline(&mut self, pipeline: &Arc<Pipeline>) -> Result<(), Halt> {
         self.looked_ns = None; // time passes, also when it is broken off
         let shift = Shift {
@@ -26,11 +26,12 @@ impl<K: Places> Interpreter<'_, K> {
             pipeline: self.pipelines,
         };
         self.pipelines += 1;
-        let (Some(band), Some(segment)) = (self.band.as_deref_mut(), self.segment) else {
+        let (Some(lane_threads), Some(segment)) = (self.lane_threads.as_deref_mut(), self.segment)
+        else {
             return Err(Halt::Failed);
         };
         self.journal.flush();
-        band.man::<K>(&mut self.journal, pipeline, shift, segment)
+        lane_threads.man::<K>(&mut self.journal, pipeline, shift, segment)
     }
 
     /// The same interpreter, for a stage: what it draws and writes depends on nothing but its numbers.
@@ -45,7 +46,7 @@ impl<K: Places> Interpreter<'_, K> {
     /// Do a stage of a pipeline: every entry, once the stage before has done with it.
     pub(crate) fn stage(&mut self, stage: &LineStage<'_>) -> Result<(), Halt> {
         let begin_ns = now_ns();
-        if let Err(errno) = self.verify(self.pulse.target()) {
+        if let Err(errno) = self.verify(self.thread_state.target()) {
             // Buffers are mapped.
             self.journal.record_refusal(Op::Mmap, errno, begin_ns);
             return Err(Halt::Failed);

@@ -18,7 +18,7 @@ const COMPUTED_NS: u64 = 50_000;
 impl<'a, K: Places> Interpreter<'a, K> {
     /// Run the next transaction of the mix, which was intended at a time.
     pub(crate) fn transact(&mut self, intended_ns: u64) {
-        let mix = self.program.mix_of(self.pulse.user);
+        let mix = self.program.mix_of(self.thread_state.user);
         let index = mix.pick(&mut self.stream);
         let Some(transaction) = self.program.transactions.get(index) else {
             return;
@@ -99,25 +99,27 @@ impl<'a, K: Places> Interpreter<'a, K> {
     /// Give one performance of a trace, or of one of its requests.
     fn replay(&mut self, replay: &Replay) -> Result<(), Halt> {
         self.looked_ns = None; // time passes, also when it is broken off
-        let reels = self.program.replays.reels(replay);
+        let replay_programs = self.program.replays.replay_programs(replay);
         let index = match replay.request {
             None => 0,
-            Some(_) => self.stream.below(reels.len() as u64),
+            Some(_) => self.stream.below(replay_programs.len() as u64),
         };
-        let reel = usize::try_from(index)
+        let replay_program = usize::try_from(index)
             .ok()
-            .and_then(|index| reels.get(index));
-        let (Some(reel), Some(band)) = (reel, self.band.as_deref_mut()) else {
+            .and_then(|index| replay_programs.get(index));
+        let (Some(replay_program), Some(lane_threads)) =
+            (replay_program, self.lane_threads.as_deref_mut())
+        else {
             return Err(Halt::Failed);
         };
-        band.perform(&self.kernel, &mut self.journal, replay, reel)
+        lane_threads.perform(&self.kernel, &mut self.journal, replay, replay_program)
     }
 
     #[inline(never)]
     fn repeat(&mut self, times: u64, steps: &[Step]) -> Result<(), Halt> {
         for turn in 0..times {
             // Calls notice a cut by themselves; steps without calls would not.
-            if turn % 256 == 0 && self.pulse.is_cut() {
+            if turn % 256 == 0 && self.thread_state.is_cut() {
                 return Err(Halt::Cut);
             }
             self.steps(steps)?;
@@ -159,9 +161,9 @@ impl<'a, K: Places> Interpreter<'a, K> {
 
     /// Use the CPU for a short time, as the program does that is meant: a sleep would end tens of microseconds late.
     fn compute(&mut self, time_ns: u64) -> Result<(), Halt> {
-        let pulse = self.pulse;
+        let thread_state = self.thread_state;
         let deadline_ns = now_ns().saturating_add(time_ns);
-        if wait_until(deadline_ns, pulse, &|| pulse.is_cut(), |_| ()) {
+        if wait_until(deadline_ns, thread_state, &|| thread_state.is_cut(), |_| ()) {
             self.pass();
             return Ok(());
         }
@@ -177,9 +179,9 @@ impl<'a, K: Places> Interpreter<'a, K> {
             return self.compute(time_ns);
         }
         self.journal.flush();
-        let pulse = self.pulse;
+        let thread_state = self.thread_state;
         let deadline_ns = now_ns().saturating_add(time_ns);
-        if pulse.rest(|| sleep_until(deadline_ns, || pulse.is_cut())) {
+        if thread_state.rest(|| sleep_until(deadline_ns, || thread_state.is_cut())) {
             self.pass();
             return Ok(());
         }

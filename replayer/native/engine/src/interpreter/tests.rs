@@ -3,9 +3,9 @@ use crate::clock::now_ns;
 use crate::histogram;
 use crate::ops::{OK, Op};
 use crate::overhead::setting;
-use crate::pulse::{CUT, Pulse};
 use crate::record::Phase;
 use crate::sys::{Folder, Guarded, Kernel, Null, Places};
+use crate::thread_state::{CUT, ThreadState};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -28,11 +28,21 @@ fn document(steps: &Value) -> Value {
     })
 }
 
-fn transact<K: Places>(setting: &Setting, kernel: K, pulse: &Arc<Pulse>) -> (u64, Option<String>) {
-    let shard = setting.recorder.shard(pulse.user);
+fn transact<K: Places>(
+    setting: &Setting,
+    kernel: K,
+    thread_state: &Arc<ThreadState>,
+) -> (u64, Option<String>) {
+    let shard = setting.recorder.shard(thread_state.user);
     let recorder = Arc::clone(&setting.recorder);
-    let journal = Journal::new(recorder, shard, Arc::clone(pulse), 0, setting.begin_ns);
-    let mut interpreter = Interpreter::new(setting, pulse, kernel, journal, 0);
+    let journal = Journal::new(
+        recorder,
+        shard,
+        Arc::clone(thread_state),
+        0,
+        setting.begin_ns,
+    );
+    let mut interpreter = Interpreter::new(setting, thread_state, kernel, journal, 0);
     interpreter.transact(now_ns());
     interpreter.journal.flush();
     let failed = interpreter.journal.failed.take();
@@ -67,8 +77,8 @@ fn entries_of_a_user_are_found_below_its_own_directory() {
         {"do": "call", "op": "stat", "path": 3, "expect": ["ENOENT"]},
     ]));
     let folder = folder(at.path());
-    let pulse = Arc::new(Pulse::new(3));
-    let (bytes, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &pulse);
+    let thread_state = Arc::new(ThreadState::new(3));
+    let (bytes, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &thread_state);
     assert_eq!((bytes, failed), (20, None));
     assert_eq!(
         fs::metadata(at.path().join("run/d/u3/copy-of-one.txt"))
@@ -76,12 +86,12 @@ fn entries_of_a_user_are_found_below_its_own_directory() {
             .len(),
         20
     );
-    let text = String::from_utf8(pulse.texts[3].copy()).unwrap();
+    let text = String::from_utf8(thread_state.texts[3].copy()).unwrap();
     assert!(
         text.starts_with("d/u3/one.txt-") && text.ends_with("0-sub/one.txt"),
         "{text}"
     );
-    assert!(pulse.doing().is_none());
+    assert!(thread_state.doing().is_none());
 }
 
 #[test]
@@ -95,7 +105,7 @@ fn links_are_made_as_the_entry_says() {
     let (_, failed) = transact(
         &setting,
         Guarded::enter(&folder).unwrap(),
-        &Arc::new(Pulse::new(3)),
+        &Arc::new(ThreadState::new(3)),
     );
     assert_eq!(failed, None);
     assert_eq!(
@@ -116,7 +126,7 @@ fn the_first_unexpected_outcome_ends_the_transaction() {
     let (_, failed) = transact(
         &setting,
         Guarded::enter(&folder).unwrap(),
-        &Arc::new(Pulse::new(3)),
+        &Arc::new(ThreadState::new(3)),
     );
     assert_eq!(failed.as_deref(), Some("Unlink 2"));
     assert!(!at.path().join("run/d/u3/missing").exists());
@@ -129,9 +139,9 @@ fn a_cut_transaction_does_nothing_more() {
             {"do": "bind", "slot": 0, "pick": 0},
             {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]}]},
     ]));
-    let pulse = Arc::new(Pulse::new(0));
-    pulse.raise(CUT);
-    let (bytes, failed) = transact(&setting, Null, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    thread_state.raise(CUT);
+    let (bytes, failed) = transact(&setting, Null, &thread_state);
     assert_eq!((bytes, failed), (0, None));
 }
 
@@ -154,8 +164,8 @@ fn what_is_not_seen_within_the_limit_is_unmet() {
         (json!(["ok", "UNMET"]), None),
     ] {
         let setting = looking(3_000_000, &expect);
-        let pulse = Arc::new(Pulse::new(3));
-        let (_, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &pulse);
+        let thread_state = Arc::new(ThreadState::new(3));
+        let (_, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &thread_state);
         assert_eq!(failed.as_deref(), failure);
     }
 }
@@ -170,8 +180,8 @@ fn a_fault_ends_the_looking() {
         {"do": "until", "every": {"const": 1}, "limit": {"const": 60_000_000_000_u64}, "since": null, "expect": ["ok"], "steps": [
             {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]}]},
     ]));
-    let pulse = Arc::new(Pulse::new(3));
-    let (_, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &pulse);
+    let thread_state = Arc::new(ThreadState::new(3));
+    let (_, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &thread_state);
     assert_eq!(failed.as_deref(), Some("Stat 20"));
 }
 
@@ -183,7 +193,7 @@ fn a_user_waits_for_the_signal_of_its_own_transaction() {
         {"do": "await", "signal": 3, "limit": {"const": 0}, "expect": ["UNMET"]},
         {"do": "await", "signal": 3, "limit": {"const": 0}, "expect": ["ok"]},
     ]));
-    let (_, failed) = transact(&setting, Null, &Arc::new(Pulse::new(0)));
+    let (_, failed) = transact(&setting, Null, &Arc::new(ThreadState::new(0)));
     assert_eq!(failed.as_deref(), Some("Await 139"));
 }
 
@@ -203,20 +213,20 @@ fn only_what_can_be_repeated_may_be_looked_for() {
 /// Run a transaction where looks at the clock are spared; its latency, and the time in its calls.
 fn spared(steps: &Value) -> (u64, u64) {
     let setting = plan(steps);
-    let pulse = Arc::new(Pulse::new(0));
+    let thread_state = Arc::new(ThreadState::new(0));
     let journal = Journal::new(
         Arc::clone(&setting.recorder),
         setting.recorder.shard(0),
-        Arc::clone(&pulse),
+        Arc::clone(&thread_state),
         0,
         setting.begin_ns,
     );
-    let mut interpreter = Interpreter::new(&setting, &pulse, Null, journal, 0);
+    let mut interpreter = Interpreter::new(&setting, &thread_state, Null, journal, 0);
     interpreter.spares_looks = true;
     interpreter.transact(u64::MAX);
     interpreter.journal.flush();
     let latency_ns = interpreter.journal.finished.map(|done| done.latency_ns);
-    (latency_ns.unwrap(), pulse.in_call_ns())
+    (latency_ns.unwrap(), thread_state.in_call_ns())
 }
 
 #[test]
@@ -248,7 +258,7 @@ fn what_ended_in_the_warm_up_is_not_measured_however_late_it_is_handed_over() {
     let mut journal = Journal::new(
         Arc::clone(recorder),
         recorder.shard(0),
-        Arc::new(Pulse::new(0)),
+        Arc::new(ThreadState::new(0)),
         0,
         setting.begin_ns,
     );
@@ -284,17 +294,23 @@ fn a_call_of_an_order_that_is_broken_off_is_not_told_as_done() {
         {"do": "bind", "slot": 0, "pick": 0},
         {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]},
     ]));
-    let pulse = Arc::new(Pulse::new(0));
+    let thread_state = Arc::new(ThreadState::new(0));
     let shard = setting.recorder.shard(0);
     let recorder = Arc::clone(&setting.recorder);
-    let journal = Journal::new(recorder, shard, Arc::clone(&pulse), 0, setting.begin_ns);
-    let mut interpreter = Interpreter::new(&setting, &pulse, Null, journal, 0);
+    let journal = Journal::new(
+        recorder,
+        shard,
+        Arc::clone(&thread_state),
+        0,
+        setting.begin_ns,
+    );
+    let mut interpreter = Interpreter::new(&setting, &thread_state, Null, journal, 0);
     let steps = &setting.program.transactions[0].steps;
     let [pick, crate::program::Step::Call(stat)] = &steps[..] else {
         panic!("two steps")
     };
     interpreter.steps(std::slice::from_ref(pick)).unwrap();
     assert_eq!(interpreter.call_once(stat), Ok(0));
-    pulse.raise(CUT);
+    thread_state.raise(CUT);
     assert_eq!(interpreter.call_once(stat), Err(super::Halt::Cut));
 }

@@ -15,7 +15,7 @@ const EXCHANGE: u32 = 2;
 
 /// What a call does with names or contents, noted before it is made.
 #[derive(Clone, Copy)]
-enum Deed<'a> {
+enum Effect<'a> {
     /// With the new name.
     Rename(Change, Change, &'a [u8]),
     Remove(Change),
@@ -39,7 +39,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(shared) = self.setting.verification.as_ref().filter(|_| K::REAL) else {
             return Ok(());
         };
-        let (program, who) = (self.program, (target, self.pulse.user, self.round));
+        let (program, who) = (self.program, (target, self.thread_state.user, self.round));
         let verifier = Verifier::new(shared, who, program.written, self.setting.scratch.bytes())?;
         self.scratch = verifier.scratch.scratch();
         self.verifier = Some(Box::new(verifier));
@@ -92,7 +92,11 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     ) -> Option<Violation> {
         // A read that was broken off ends where it ends.
         let whole = self.scratch.first(size).bytes();
-        let want = if self.pulse.is_cut() { read } else { whole };
+        let want = if self.thread_state.is_cut() {
+            read
+        } else {
+            whole
+        };
         self.aside(|verifier| verifier.judge(slot, offset, (want, read)))
             .flatten()
     }
@@ -187,47 +191,49 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     /// Run a step whose call may change what names or contents mean.
     #[cold]
     pub(super) fn run_watched(&mut self, timed: &Timed) -> Done {
-        let deed = self.deed(&timed.call);
+        let effect = self.effect(&timed.call);
         let done = self.run(timed);
-        self.aside(|verifier| finish(verifier, &deed, done));
+        self.aside(|verifier| finish(verifier, &effect, done));
         done
     }
 
-    fn deed(&mut self, call: &Call) -> Deed<'a> {
-        let deed = match call {
+    fn effect(&mut self, call: &Call) -> Effect<'a> {
+        let effect = match call {
             Call::Rename { path, to, flags } => {
-                self.pair_deed((path.0, to.0), flags & EXCHANGE == 0)
+                self.pair_effect((path.0, to.0), flags & EXCHANGE == 0)
             }
-            Call::Link { path, to } => self.pair_deed((path.0, to.0), false),
-            Call::Unlink { path } => self.change(path.0).map(Deed::Remove),
-            Call::Truncate { path, .. } => self.change(path.0).map(Deed::Cut),
-            Call::Symlink { path, .. } => self.change(path.0).map(Deed::Link),
-            Call::Lseek { file, .. } => Some(Deed::Seek(file.0)),
-            Call::Ftruncate { file, .. } => self.change_open(file.0).map(Deed::Cut),
+            Call::Link { path, to } => self.pair_effect((path.0, to.0), false),
+            Call::Unlink { path } => self.change(path.0).map(Effect::Remove),
+            Call::Truncate { path, .. } => self.change(path.0).map(Effect::Cut),
+            Call::Symlink { path, .. } => self.change(path.0).map(Effect::Link),
+            Call::Lseek { file, .. } => Some(Effect::Seek(file.0)),
+            Call::Ftruncate { file, .. } => self.change_open(file.0).map(Effect::Cut),
             Call::Fallocate { file, mode, .. } if mode & !KEEP_SIZE != 0 => {
                 let change = self.change_open(file.0);
-                change.map(|change| Deed::Blur(change, None))
+                change.map(|change| Effect::Blur(change, None))
             }
             Call::CopyFileRange { file, to, .. } => {
                 let change = self.change_open(to.0);
-                Some(Deed::Pass(file.0, Some((to.0, change))))
+                Some(Effect::Pass(file.0, Some((to.0, change))))
             }
-            Call::Sendfile { file, .. } | Call::MmapRead { file } => Some(Deed::Pass(file.0, None)),
+            Call::Sendfile { file, .. } | Call::MmapRead { file } => {
+                Some(Effect::Pass(file.0, None))
+            }
             _ => None,
         };
-        deed.unwrap_or(Deed::None)
+        effect.unwrap_or(Effect::None)
     }
 
-    fn pair_deed(&mut self, (from, to): (u8, u8), is_move: bool) -> Option<Deed<'a>> {
+    fn pair_effect(&mut self, (from, to): (u8, u8), is_move: bool) -> Option<Effect<'a>> {
         if self.is_directory(from) {
             self.aside(|verifier| verifier.directory_moved());
         }
         let name = self.path(to)?.to_bytes();
         let (from, to) = (self.change(from)?, self.change(to)?);
         Some(if is_move {
-            Deed::Rename(from, to, name)
+            Effect::Rename(from, to, name)
         } else {
-            Deed::Blur(from, Some(to))
+            Effect::Blur(from, Some(to))
         })
     }
 
@@ -242,25 +248,25 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 }
 
 /// A call has returned: note what it did.
-fn finish(verifier: &mut Verifier<'_>, deed: &Deed<'_>, done: Done) {
+fn finish(verifier: &mut Verifier<'_>, effect: &Effect<'_>, done: Done) {
     let fine = matches!(done, Ok(Some(_)));
-    match *deed {
-        Deed::Rename(from, to, name) if fine => verifier.renamed(from, to, name),
+    match *effect {
+        Effect::Rename(from, to, name) if fine => verifier.renamed(from, to, name),
         // An expected error: nothing has changed. Of another one that is not certain.
-        Deed::Rename(from, to, _) if done.is_ok() => {
+        Effect::Rename(from, to, _) if done.is_ok() => {
             verifier.cut(from);
             verifier.cut(to);
         }
-        Deed::Rename(from, to, _) | Deed::Blur(from, Some(to)) => {
+        Effect::Rename(from, to, _) | Effect::Blur(from, Some(to)) => {
             verifier.haunted(from);
             verifier.haunted(to);
         }
-        Deed::Remove(change) => verifier.removed(change, fine),
-        Deed::Cut(change) => verifier.cut(change),
-        Deed::Link(change) => verifier.linked(change),
-        Deed::Blur(change, None) => verifier.blurred(change),
-        Deed::Seek(slot) => verifier.moved(slot, done.ok().flatten()),
-        Deed::Pass(slot, to) => {
+        Effect::Remove(change) => verifier.removed(change, fine),
+        Effect::Cut(change) => verifier.cut(change),
+        Effect::Link(change) => verifier.linked(change),
+        Effect::Blur(change, None) => verifier.blurred(change),
+        Effect::Seek(slot) => verifier.moved(slot, done.ok().flatten()),
+        Effect::Pass(slot, to) => {
             verifier.passed(slot, done.ok().flatten().unwrap_or(0));
             if let Some((to, change)) = to {
                 verifier.moved(to, None);
@@ -269,6 +275,6 @@ fn finish(verifier: &mut Verifier<'_>, deed: &Deed<'_>, done: Done) {
                 }
             }
         }
-        Deed::None => {}
+        Effect::None => {}
     }
 }

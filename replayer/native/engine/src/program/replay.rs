@@ -1,11 +1,11 @@
-//! Traces of a plan: their place below the run's folder, and the reels that its steps play.
+//! Traces of a plan: their place below the run's folder, and the replay programs that its steps play.
 
 use crate::document::{refused, text};
 use crate::error::{Error, Result};
 use crate::path::plain_path;
 use crate::program::{Dataset, Program, Replay, Step};
 use crate::replay::compile::{self, Contended, Source};
-use crate::replay::reel::{Lane, Reel};
+use crate::replay::program::{Lane, ReplayProgram};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::sync::{Arc, OnceLock};
@@ -83,26 +83,26 @@ impl Program {
 
 const ONCE: &str = "have one user play the whole trace once: -u 1 --loops 1, without --requests";
 
-/// The reels that a step draws from: none until they are compiled.
+/// The replay programs that a step draws from: none until they are compiled.
 #[derive(Debug, Default)]
-struct ReelGroup {
+struct ProgramGroup {
     /// Number of the trace.
     trace: u16,
-    /// The requests that are drawn from; `None`: the whole trace is one reel.
+    /// The requests that are drawn from; `None`: the whole trace is one replay program.
     label: Option<String>,
-    reels: OnceLock<std::result::Result<Box<[Arc<Reel>]>, String>>,
+    replay_programs: OnceLock<std::result::Result<Box<[Arc<ReplayProgram>]>, String>>,
 }
 
-impl ReelGroup {
-    fn reels(&self) -> &[Arc<Reel>] {
-        match self.reels.get() {
-            Some(Ok(reels)) => reels,
+impl ProgramGroup {
+    fn replay_programs(&self) -> &[Arc<ReplayProgram>] {
+        match self.replay_programs.get() {
+            Some(Ok(replay_programs)) => replay_programs,
             _ => &[],
         }
     }
 }
 
-/// What the reels of a plan need at most.
+/// What the replay programs of a plan need at most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) lanes: Lane,
@@ -113,7 +113,7 @@ pub(crate) struct Needs {
 #[derive(Debug, Default)]
 pub(crate) struct Replays {
     pub(crate) traces: Vec<NamedTrace>,
-    groups: Vec<ReelGroup>,
+    groups: Vec<ProgramGroup>,
     /// Opened traces, in the order of their names.
     sources: Vec<Source>,
     /// What they need below the run's folder.
@@ -131,33 +131,33 @@ impl Replays {
     /// Note that a step plays a trace, or the requests of a label.
     pub(crate) fn note(&mut self, trace: u16, label: Option<&str>) {
         if self.group(trace, label).is_none() {
-            self.groups.push(ReelGroup {
+            self.groups.push(ProgramGroup {
                 trace,
                 label: label.map(str::to_owned),
-                reels: OnceLock::new(),
+                replay_programs: OnceLock::new(),
             });
         }
     }
 
-    fn group(&self, trace: u16, label: Option<&str>) -> Option<&ReelGroup> {
+    fn group(&self, trace: u16, label: Option<&str>) -> Option<&ProgramGroup> {
         let mut groups = self.groups.iter();
         groups.find(|group| group.trace == trace && group.label.as_deref() == label)
     }
 
-    /// The reels that a step draws from: none until they are compiled.
-    pub(crate) fn reels(&self, step: &Replay) -> &[Arc<Reel>] {
+    /// The replay programs that a step draws from: none until they are compiled.
+    pub(crate) fn replay_programs(&self, step: &Replay) -> &[Arc<ReplayProgram>] {
         let group = self.group(step.trace, step.request.as_ref().map(|label| &*label.0));
-        group.map_or(&[], ReelGroup::reels)
+        group.map_or(&[], ProgramGroup::replay_programs)
     }
 
-    /// The same of reels that are made already.
+    /// The same of replay programs that are made already.
     #[cfg(test)]
-    pub(crate) fn made(label: &str, reels: Vec<Arc<Reel>>) -> Replays {
+    pub(crate) fn made(label: &str, replay_programs: Vec<Arc<ReplayProgram>>) -> Replays {
         Replays {
-            groups: vec![ReelGroup {
+            groups: vec![ProgramGroup {
                 trace: 0,
                 label: Some(label.to_owned()),
-                reels: OnceLock::from(Ok(reels.into())),
+                replay_programs: OnceLock::from(Ok(replay_programs.into())),
             }],
             ..Replays::default()
         }
@@ -179,7 +179,7 @@ impl Replays {
             let source = source.map_err(fault)?;
             if audience.performances == Performances::Many {
                 let unfit = |message| Error::hinted(format!("{folder}: {message}"), ONCE);
-                source.atlas.check_names().map_err(unfit)?;
+                source.path_map.check_names().map_err(unfit)?;
             }
             self.sources.push(source.shared_by(audience.users));
         }
@@ -229,20 +229,20 @@ impl Replays {
         groups.all(|group| group.label.is_none())
     }
 
-    /// Make the reels of a group, if that is not done yet.
-    fn compile<'g>(&self, group: &'g ReelGroup) -> Result<&'g [Arc<Reel>]> {
-        let made = group.reels.get_or_init(|| {
+    /// Make the replay programs of a group, if that is not done yet.
+    fn compile<'g>(&self, group: &'g ProgramGroup) -> Result<&'g [Arc<ReplayProgram>]> {
+        let made = group.replay_programs.get_or_init(|| {
             let source = self.sources.get(usize::from(group.trace));
             let source = source.ok_or_else(|| "its folder was not given".to_owned())?;
             let laid_out = self.plays_only_whole(group.trace);
-            let reels = match &group.label {
+            let replay_programs = match &group.label {
                 None => vec![compile::compile_whole(source, laid_out)?],
                 Some(label) => compile::compile_requests(source, label)?,
             };
-            Ok(reels.into_iter().map(Arc::new).collect())
+            Ok(replay_programs.into_iter().map(Arc::new).collect())
         });
         match made {
-            Ok(reels) => Ok(reels),
+            Ok(replay_programs) => Ok(replay_programs),
             Err(message) => {
                 let message = format!("plan: traces[{}]: {message}", group.trace);
                 Err(Error::value(message))
@@ -250,13 +250,13 @@ impl Replays {
         }
     }
 
-    /// Make all reels. Returns the most that any of them needs.
+    /// Make all replay programs. Returns the most that any of them needs.
     pub(crate) fn needs(&self) -> Result<Needs> {
         let mut needs = Needs::default();
         for group in &self.groups {
-            for reel in self.compile(group)? {
-                needs.lanes = needs.lanes.max(reel.lanes);
-                needs.read_bytes = needs.read_bytes.max(reel.read_bytes);
+            for replay_program in self.compile(group)? {
+                needs.lanes = needs.lanes.max(replay_program.lanes);
+                needs.read_bytes = needs.read_bytes.max(replay_program.read_bytes);
             }
         }
         Ok(needs)

@@ -143,7 +143,7 @@ fn reels_are_made_once_for_all_steps_that_name_them() {
     let steps = program.transactions[0].steps.iter();
     let reels: Vec<_> = steps
         .map(|step| match step {
-            Step::Replay(replay) => Arc::as_ptr(&program.replays.reels(replay)[0]),
+            Step::Replay(replay) => Arc::as_ptr(&program.replays.replay_programs(replay)[0]),
             _ => panic!("a step of another kind"),
         })
         .collect();

@@ -89,7 +89,7 @@ enum Document {
     Pipeline {
         steps: Vec<Step>,
         #[serde(default, deserialize_with = "given")]
-        batches: Option<Vec<Batch>>,
+        batches: Option<Vec<BatchSize>>,
     },
     Think {
         time: Draw,
@@ -235,10 +235,10 @@ pub(crate) struct Pipeline {
 
 /// Entries that a stage hands on at a time (chosen: more than a buffer between two programs holds).
 #[derive(Clone, Copy, Deserialize)]
-struct Batch(#[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")] u64);
+struct BatchSize(#[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")] u64);
 
 impl Pipeline {
-    fn of(steps: Vec<Step>, batches: Option<Vec<Batch>>) -> Result<Pipeline, String> {
+    fn of(steps: Vec<Step>, batches: Option<Vec<BatchSize>>) -> Result<Pipeline, String> {
         let stages = steps.into_iter().map(stage);
         let stages = stages.collect::<Result<Box<[Each]>, _>>()?;
         let Some(first) = stages

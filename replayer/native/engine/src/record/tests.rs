@@ -257,10 +257,10 @@ fn what_is_handed_over_while_the_warm_up_is_written_is_left_out() {
     });
     let recorder = Recorder::start(config).unwrap();
     recorder.begin_segment(0, 0, 3_600_000_000_000);
-    let pulse = Arc::new(crate::pulse::Pulse::new(0));
+    let thread_state = Arc::new(crate::thread_state::ThreadState::new(0));
     let (shard, now_ns) = (recorder.shard(0), clock::now_ns());
     let mut journal =
-        crate::interpreter::Journal::new(Arc::clone(&recorder), shard, pulse, 0, now_ns);
+        crate::interpreter::Journal::new(Arc::clone(&recorder), shard, thread_state, 0, now_ns);
     journal.begin(0, now_ns, now_ns);
     // The first one is handed over at once, the second one with those that follow.
     for _ in 0..2 {

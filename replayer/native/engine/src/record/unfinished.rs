@@ -2,12 +2,17 @@
 
 use super::{Recorder, Sample};
 use crate::ops::{CANCELLED, LAG, SERVICE, TRANSACTION};
-use crate::pulse::{Doing, Pulse};
+use crate::thread_state::{Doing, ThreadState};
 
 impl Recorder {
     /// Record what a user does who is given up on: its call and its transaction are cut off, and have lasted until now at least.
-    pub(crate) fn record_unfinished(&self, pulse: &Pulse, doing: Option<Doing>, now_ns: u64) {
-        let open = pulse.transaction();
+    pub(crate) fn record_unfinished(
+        &self,
+        thread_state: &ThreadState,
+        doing: Option<Doing>,
+        now_ns: u64,
+    ) {
+        let open = thread_state.transaction();
         // Of a call that nobody times it is not known whether the transaction waits for it.
         if doing.is_some_and(|doing| !doing.timed)
             || open.scheduled && self.began_before_measured(open.began_ns)
@@ -39,7 +44,7 @@ impl Recorder {
                 expected: true,
             })
             .collect();
-        self.shard_on(pulse.target())
+        self.shard_on(thread_state.target())
             .flush_kept(&mut samples, |_| ());
     }
 }
@@ -48,18 +53,21 @@ impl Recorder {
 mod tests {
     use crate::histogram;
     use crate::ops::Op;
-    use crate::pulse::{Place, Pulse, UnderWay};
     use crate::record::RowData;
     use crate::record::tests::hour;
+    use crate::thread_state::{Place, ThreadState, UnderWay};
 
     /// What is recorded of a user that is given up on, as (op, outcome, longest) with the transaction's name.
-    fn unfinished(open: UnderWay, doing: impl FnOnce(&Pulse)) -> Vec<(String, &'static str, u64)> {
+    fn unfinished(
+        open: UnderWay,
+        doing: impl FnOnce(&ThreadState),
+    ) -> Vec<(String, &'static str, u64)> {
         let recorder = hour(None);
         recorder.begin_segment(0, 0, 0);
-        let pulse = Pulse::new(7);
-        pulse.begin_transaction(open);
-        doing(&pulse);
-        recorder.record_unfinished(&pulse, pulse.doing(), 10_000);
+        let thread_state = ThreadState::new(7);
+        thread_state.begin_transaction(open);
+        doing(&thread_state);
+        recorder.record_unfinished(&thread_state, thread_state.doing(), 10_000);
         recorder.end_segment(None);
         let totals = recorder.totals();
         let longest = |row: &RowData| histogram::unpack(&row.histogram).unwrap().max();
@@ -85,8 +93,8 @@ mod tests {
 
     #[test]
     fn what_hangs_is_recorded_as_old_as_it_is_without_what_was_put_aside() {
-        let found = unfinished(open(false), |pulse| {
-            pulse.enter(Op::Stat, Place::NOWHERE, 9_000);
+        let found = unfinished(open(false), |thread_state| {
+            thread_state.enter(Op::Stat, Place::NOWHERE, 9_000);
         });
         let expected = [
             ("login/stat", 1_000),
@@ -106,15 +114,16 @@ mod tests {
     fn of_calls_that_nobody_times_and_of_the_warm_up_nothing_is_recorded() {
         let recorder = hour(None);
         recorder.begin_segment(0, 0, 0);
-        let pulse = Pulse::new(7);
-        pulse.begin_transaction(open(false));
-        pulse.show(Op::Unlink, Place::NOWHERE, || {
-            recorder.record_unfinished(&pulse, pulse.doing(), 10_000);
+        let thread_state = ThreadState::new(7);
+        thread_state.begin_transaction(open(false));
+        thread_state.show(Op::Unlink, Place::NOWHERE, || {
+            recorder.record_unfinished(&thread_state, thread_state.doing(), 10_000);
         });
         recorder.end_segment(None);
         assert!(recorder.totals().is_empty());
         // It began before the measured phase did, by a schedule.
-        let early = |pulse: &Pulse| pulse.enter(Op::Stat, Place::NOWHERE, 9_000);
+        let early =
+            |thread_state: &ThreadState| thread_state.enter(Op::Stat, Place::NOWHERE, 9_000);
         assert!(unfinished(open(true), early).is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! Names of a performance: its own paths with its suffix, composed once and read by all its lanes. Nothing is looked up.
 
-use super::reel::{Chunk, Entry, PathId, Paths, Place, Reel, Span, TextId};
+use super::program::{CallBatch, Entry, PathId, Paths, Place, ReplayProgram, Span, TextId};
 use crate::program::{EntryKind, write_number};
 use crate::sys::c_path;
 use std::borrow::Cow;
@@ -112,11 +112,11 @@ impl Names {
         c_path(bytes.get(moved..).unwrap_or(b"\0"))
     }
 
-    /// A text of a chunk, rewritten where it leads to something of the performance's own.
-    pub(crate) fn text<'a>(&self, chunk: &'a Chunk, text: TextId) -> Cow<'a, CStr> {
+    /// A text of a batch, rewritten where it leads to something of the performance's own.
+    pub(crate) fn text<'a>(&self, batch: &'a CallBatch, text: TextId) -> Cow<'a, CStr> {
         let start = text.start as usize;
         let with_nul = start..start + text.len as usize + 1;
-        let bytes = chunk.texts.get(with_nul).unwrap_or(b"\0");
+        let bytes = batch.texts.get(with_nul).unwrap_or(b"\0");
         if text.own_end == 0 || self.suffix.is_empty() {
             return Cow::Borrowed(c_path(bytes));
         }
@@ -135,8 +135,11 @@ impl Names {
     }
 
     /// What has to be there before the performance, parents before children.
-    pub(crate) fn entries<'a>(&'a self, reel: &'a Reel) -> impl Iterator<Item = Ready<'a>> {
-        reel.own.iter().map(|entry: &Entry| Ready {
+    pub(crate) fn entries<'a>(
+        &'a self,
+        replay_program: &'a ReplayProgram,
+    ) -> impl Iterator<Item = Ready<'a>> {
+        replay_program.own.iter().map(|entry: &Entry| Ready {
             id: entry.path,
             path: self.path(entry.path),
             kind: entry.kind,
@@ -147,8 +150,14 @@ impl Names {
     }
 
     /// What is removed after the performance, each with all that is below it.
-    pub(crate) fn tops<'a>(&'a self, reel: &'a Reel) -> impl Iterator<Item = (PathId, &'a CStr)> {
-        reel.tops.iter().map(|top| (*top, self.path(*top)))
+    pub(crate) fn tops<'a>(
+        &'a self,
+        replay_program: &'a ReplayProgram,
+    ) -> impl Iterator<Item = (PathId, &'a CStr)> {
+        replay_program
+            .tops
+            .iter()
+            .map(|top| (*top, self.path(*top)))
     }
 }
 
@@ -261,7 +270,7 @@ mod tests {
     #[test]
     fn targets_of_symlinks_are_rewritten() {
         let paths = paths(&[("t/d", 3)], &[]);
-        let chunk = Chunk {
+        let batch = CallBatch {
             lanes: Box::default(),
             waits: Box::default(),
             texts: b"../d/y\0plain\0".to_vec().into(),
@@ -272,13 +281,13 @@ mod tests {
             own_end: 4,
         };
         let names = Names::new(&paths, 2, 0);
-        assert_eq!(&*names.text(&chunk, text), c"../d~2/y");
-        assert_eq!(&*Names::new(&paths, 0, 0).text(&chunk, text), c"../d/y");
+        assert_eq!(&*names.text(&batch, text), c"../d~2/y");
+        assert_eq!(&*Names::new(&paths, 0, 0).text(&batch, text), c"../d/y");
         let plain = TextId {
             start: 7,
             len: 5,
             own_end: 0,
         };
-        assert_eq!(&*names.text(&chunk, plain), c"plain");
+        assert_eq!(&*names.text(&batch, plain), c"plain");
     }
 }

@@ -12,7 +12,7 @@ use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
 use super::replayed::{statx_of, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
-use crate::replay::reel::Times;
+use crate::replay::program::Times;
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use std::ffi::CStr;
 use std::os::fd::{IntoRawFd, RawFd};

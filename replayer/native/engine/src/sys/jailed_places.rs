@@ -12,7 +12,7 @@ use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
 use super::replayed::{access, statx, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
-use crate::replay::reel::Times;
+use crate::replay::program::Times;
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 use std::ffi::CStr;

@@ -6,7 +6,7 @@ use super::null::Null;
 use super::places::{At, Links, Places};
 use super::scratch::Scratch;
 use crate::program::Owner;
-use crate::replay::reel::Times;
+use crate::replay::program::Times;
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::RawFd;

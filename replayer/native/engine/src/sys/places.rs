@@ -5,7 +5,7 @@ use super::how::How;
 use super::kernel::Kernel;
 use super::scratch::Scratch;
 use crate::program::Owner;
-use crate::replay::reel::Times;
+use crate::replay::program::Times;
 use rustix::fs::AtFlags;
 use std::ffi::CStr;
 use std::os::fd::RawFd;

@@ -8,7 +8,7 @@ use super::answer::Answer;
 use super::files::{borrow, length};
 use super::scratch::Scratch;
 use crate::program::Owner;
-use crate::replay::reel::{Time, Times};
+use crate::replay::program::{Time, Times};
 use rustix::fs::{AtFlags, Gid, StatxFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 use rustix::io::Errno;
 use std::ffi::CStr;

@@ -9,12 +9,12 @@ struct Stand {
     end_ns: u64,
 }
 
-/// Times of a reel.
+/// Times of a replay program.
 #[derive(Debug)]
 pub(crate) struct Clock {
     /// What the tracing added to each call.
     call_ns: u64,
-    /// When the reel begins, as recorded.
+    /// When the replay program begins, as recorded.
     begin_ns: i64,
     /// How much earlier than recorded the last event was: threads that appear go on from there.
     shift_ns: i64,
@@ -27,11 +27,11 @@ pub(crate) struct Stamp {
     pub(crate) start: i64,
     pub(crate) duration: Option<i64>,
     pub(crate) gap: u64,
-    /// When that has ended which kept its thread waiting, since the begin of the reel, with the think time since.
+    /// When that has ended which kept its thread waiting, since the begin of the replay program, with the think time since.
     pub(crate) kept_until: Option<u64>,
 }
 
-/// When an event is made, since the begin of the reel.
+/// When an event is made, since the begin of the replay program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timed {
     pub(crate) start_ns: u64,
@@ -50,7 +50,7 @@ impl Clock {
         }
     }
 
-    /// When a thread's next event is made, since the begin of the reel.
+    /// When a thread's next event is made, since the begin of the replay program.
     pub(crate) fn time(&mut self, thread: u32, stamp: Stamp) -> Timed {
         let recorded = stamp.start.saturating_sub(self.begin_ns);
         let at = thread.min(MOST_THREADS) as usize;

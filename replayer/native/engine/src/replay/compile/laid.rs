@@ -12,16 +12,16 @@ pub(crate) fn datasets(
     whole: bool,
 ) -> Option<Vec<Dataset>> {
     let mut shared = laid_out(name, directory, Scope::Shared);
-    fill(&mut shared, &shared_of_tree(&source.atlas), |_, _| None)?;
+    fill(&mut shared, &shared_of_tree(&source.path_map), |_, _| None)?;
     let mut own = laid_out(name, directory, Scope::Own);
     if whole {
-        let atlas = &source.atlas;
+        let path_map = &source.path_map;
         let prefix = directory.len() + 1;
-        fill(&mut own, &own_of_tree(atlas), |path, link| {
-            let end = atlas.own_end_of(path).saturating_sub(prefix);
+        fill(&mut own, &own_of_tree(path_map), |path, link| {
+            let end = path_map.own_end_of(path).saturating_sub(prefix);
             Some(Own {
                 path: u32::try_from(end).unwrap_or(0),
-                link: atlas.link_mark(path, link).unwrap_or(0),
+                link: path_map.link_mark(path, link).unwrap_or(0),
             })
         })?;
     }

@@ -1,6 +1,6 @@
 //! Lanes: which thread of a performance plays which threads of the trace.
 
-use crate::replay::reel::Lane;
+use crate::replay::program::Lane;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -11,7 +11,7 @@ const MOST_LANES: usize = 1024;
 /// Numbers of threads end here (chosen: bounds the table of them).
 pub(crate) const MOST_THREADS: u32 = 1 << 20;
 
-/// The rows of a thread that a reel plays: first and last.
+/// The rows of a thread that a replay program plays: first and last.
 pub(crate) type Spans = Vec<Option<(u64, u64)>>;
 
 /// Note that a thread has an event; false if its number is too large.

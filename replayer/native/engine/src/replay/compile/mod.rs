@@ -1,43 +1,43 @@
-//! From a trace folder to reels: a whole trace is one, each request of a label is one.
+//! From a trace folder to replay programs: a whole trace is one, each request of a label is one.
 //! Nothing that a trace says is trusted: what cannot be, or may not be, becomes an omission or an error in words.
 
-mod atlas;
+mod batches;
 mod calibration;
-mod chunks;
 mod clock;
-mod cook;
 mod denied;
 mod laid;
 mod lanes;
 mod locks;
 mod operands;
 mod own;
-mod past;
-mod past_events;
-mod recipe;
+mod path_map;
 mod recorded;
 mod requests;
-mod scribe;
-mod scribe_file;
-mod scribe_lock;
-mod scribe_path;
+mod schedule;
+mod schedule_builder;
 mod script;
 mod slots;
 mod survey;
 mod table;
+mod translator;
+mod translator_file;
+mod translator_lock;
+mod translator_path;
+mod tree_state;
+mod tree_state_events;
 mod waits;
 
-pub(crate) use atlas::{Atlas, Contended};
 pub(crate) use laid::datasets;
+pub(crate) use path_map::{Contended, PathMap};
 pub(crate) use requests::compile_requests;
 
-use super::reel::{Chunk, Reel, Script};
+use super::program::{CallBatch, ReplayProgram, Script};
+use batches::Needs;
 use calibration::Calibration;
-use chunks::Needs;
 use lanes::Lanes;
 use own::{Entries, numbered, own_of_tree, tops};
-use recipe::{Part, Recipe};
 use replayer_trace::{Streams, Trace, label_name};
+use schedule::{Part, Schedule};
 use script::{Kept, Streamed};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -52,7 +52,7 @@ const KEPT_EVENTS: u64 = 2_000_000;
 #[derive(Debug)]
 pub(crate) struct Source {
     streams: Streams,
-    pub(crate) atlas: Arc<Atlas>,
+    pub(crate) path_map: Arc<PathMap>,
     calibration: Calibration,
     /// Users that share its directories.
     users: u32,
@@ -77,11 +77,11 @@ impl Source {
         }
         let streams = Streams::open(&trace, place).map_err(told)?;
         let solitary = solitary(&streams)?;
-        let atlas = Atlas::load(&trace, directory, &solitary, contended);
-        let atlas = atlas.map_err(|error| format!("{folder}: {error}"))?;
+        let path_map = PathMap::load(&trace, directory, &solitary, contended);
+        let path_map = path_map.map_err(|error| format!("{folder}: {error}"))?;
         Ok(Source {
             streams,
-            atlas: Arc::new(atlas),
+            path_map: Arc::new(path_map),
             calibration: Calibration::of(trace.document()),
             users: 1,
         })
@@ -106,14 +106,14 @@ impl Source {
     }
 }
 
-/// Make a reel of a whole trace. `laid_out`: users' first own entries are made by the layout.
-pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<Reel, String> {
+/// Make a replay program of a whole trace. `laid_out`: users' first own entries are made by the layout.
+pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<ReplayProgram, String> {
     let survey = Survey::of(&source.streams)?;
     let lanes = Lanes::deal(&survey.spans);
-    let recipe = Recipe {
+    let schedule = Schedule {
         streams: source.streams.clone(),
-        atlas: Arc::clone(&source.atlas),
-        table: Table::of_all(&source.atlas)?,
+        path_map: Arc::clone(&source.path_map),
+        table: Table::of_all(&source.path_map)?,
         far: survey.far(|thread| lanes.of(thread)),
         lanes,
         part: Part::Whole,
@@ -123,50 +123,50 @@ pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<Reel, Str
         users: source.users,
         inherited: Vec::new(),
     };
-    let atlas = &source.atlas;
-    let own = own_of_tree(atlas);
-    let paths = (0..atlas.rows()).filter_map(|row| atlas.path(row));
-    let top_rows = tops(atlas, paths);
-    let (chunks, needs) = if survey.events <= KEPT_EVENTS {
-        let mut chunks = Vec::new();
-        let needs = recipe.cook(|chunk| {
-            chunks.push(Arc::new(chunk));
+    let path_map = &source.path_map;
+    let own = own_of_tree(path_map);
+    let paths = (0..path_map.rows()).filter_map(|row| path_map.path(row));
+    let top_rows = tops(path_map, paths);
+    let (batches, needs) = if survey.events <= KEPT_EVENTS {
+        let mut batches = Vec::new();
+        let needs = schedule.build(|batch| {
+            batches.push(Arc::new(batch));
             true
         })?;
-        (Some(chunks), needs)
+        (Some(batches), needs)
     } else {
-        (None, recipe.cook(|_| true)?)
+        (None, schedule.build(|_| true)?)
     };
-    Ok(Reel {
+    Ok(ReplayProgram {
         laid_out,
-        ..reel(recipe, chunks, needs, (&own, top_rows))
+        ..replay_program(schedule, batches, needs, (&own, top_rows))
     })
 }
 
-/// Put a reel together; without chunks it makes them for each performance.
-fn reel(
-    recipe: Recipe,
-    chunks: Option<Vec<Arc<Chunk>>>,
+/// Put a replay program together; without batches it makes them for each performance.
+fn replay_program(
+    schedule: Schedule,
+    batches: Option<Vec<Arc<CallBatch>>>,
     needs: Needs,
     (own, tops): (&Entries, impl IntoIterator<Item = u32>),
-) -> Reel {
+) -> ReplayProgram {
     let tops = tops.into_iter();
-    Reel {
-        lanes: recipe.lanes.count,
+    ReplayProgram {
+        lanes: schedule.lanes.count,
         slots: needs.slots,
-        paths: Arc::clone(&recipe.table.paths),
-        own: numbered(own, &recipe.atlas, &recipe.table),
-        tops: tops.filter_map(|row| recipe.table.number(row)).collect(),
+        paths: Arc::clone(&schedule.table.paths),
+        own: numbered(own, &schedule.path_map, &schedule.table),
+        tops: tops.filter_map(|row| schedule.table.number(row)).collect(),
         laid_out: false,
         read_bytes: needs.read_bytes,
-        script: script(recipe, chunks),
+        script: script(schedule, batches),
     }
 }
 
-fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
-    match chunks {
-        Some(chunks) => Box::new(Kept(chunks.into())),
-        None => Box::new(Streamed(Arc::new(recipe))),
+fn script(schedule: Schedule, batches: Option<Vec<Arc<CallBatch>>>) -> Box<dyn Script> {
+    match batches {
+        Some(batches) => Box::new(Kept(batches.into())),
+        None => Box::new(Streamed(Arc::new(schedule))),
     }
 }
 

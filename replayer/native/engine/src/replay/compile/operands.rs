@@ -1,7 +1,7 @@
 //! Operands of events, bounded: what the kernel would not take, or what no file system should be asked for, is a reason to omit.
 
 use super::slots::Reason;
-use crate::replay::reel::{FAVOURS, Time, Times};
+use crate::replay::program::{FAVOURS, Time, Times};
 use crate::sys::ACCESS_LIST;
 use replayer_trace::{END_BYTES, Event, MOST_DATA};
 

@@ -1,11 +1,11 @@
 //! What a performance finds that is its own: entries, topmost paths, and the paths that name them.
 
-use super::atlas::{Atlas, parent};
-use super::past::{DIRECTORY_MODE, FILE_MODE, Kind, Past};
+use super::path_map::{PathMap, parent};
 use super::survey::Wanted;
 use super::table::Table;
+use super::tree_state::{DIRECTORY_MODE, FILE_MODE, Kind, TreeState};
 use crate::program::EntryKind;
-use crate::replay::reel::Entry;
+use crate::replay::program::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Permission bits of entries: none gets another's identity.
@@ -55,13 +55,13 @@ impl Found {
 pub(crate) type Entries = BTreeMap<Box<[u8]>, Found>;
 
 /// What of the tree is shared by all users.
-pub(crate) fn shared_of_tree(atlas: &Atlas) -> Entries {
-    entries_of_tree(atlas, |path| atlas.own_end_of(path) == 0)
+pub(crate) fn shared_of_tree(path_map: &PathMap) -> Entries {
+    entries_of_tree(path_map, |path| path_map.own_end_of(path) == 0)
 }
 
 /// What of the tree each performance of the whole trace has for itself.
-pub(crate) fn own_of_tree(atlas: &Atlas) -> Entries {
-    let mut entries = entries_of_tree(atlas, |path| atlas.own_end_of(path) > 0);
+pub(crate) fn own_of_tree(path_map: &PathMap) -> Entries {
+    let mut entries = entries_of_tree(path_map, |path| path_map.own_end_of(path) > 0);
     let directories: HashSet<Box<[u8]>> = entries
         .iter()
         .filter(|(_, found)| found.kind == EntryKind::Directory)
@@ -69,14 +69,14 @@ pub(crate) fn own_of_tree(atlas: &Atlas) -> Entries {
         .collect();
     // What lies in no directory cannot be made; a proper trace has none.
     entries.retain(|path, _| {
-        atlas.own_end_of(path) == path.len() || directories.contains(parent(path))
+        path_map.own_end_of(path) == path.len() || directories.contains(parent(path))
     });
     entries
 }
 
-fn entries_of_tree(atlas: &Atlas, wanted: impl Fn(&[u8]) -> bool) -> Entries {
-    let entries = atlas.tree.iter().filter_map(|entry| {
-        let path = atlas.path(entry.path).filter(|path| wanted(path))?;
+fn entries_of_tree(path_map: &PathMap, wanted: impl Fn(&[u8]) -> bool) -> Entries {
+    let entries = path_map.tree.iter().filter_map(|entry| {
+        let path = path_map.path(entry.path).filter(|path| wanted(path))?;
         let found = match (entry.kind, &entry.link) {
             ('d', _) => Found::new(
                 EntryKind::Directory,
@@ -95,21 +95,25 @@ fn entries_of_tree(atlas: &Atlas, wanted: impl Fn(&[u8]) -> bool) -> Entries {
 }
 
 /// What a request finds of its own when it begins: of the paths that it uses, what was there.
-pub(crate) fn own_of_past(past: &Past<'_>, atlas: &Atlas, wanted: &Wanted) -> Entries {
+pub(crate) fn own_of_past(
+    tree_state: &TreeState<'_>,
+    path_map: &PathMap,
+    wanted: &Wanted,
+) -> Entries {
     let inherited = wanted.used.iter();
-    let inherited = inherited.filter_map(|(file, thread)| past.inherited(*file, *thread));
+    let inherited = inherited.filter_map(|(file, thread)| tree_state.inherited(*file, *thread));
     let rows = wanted.paths.iter().copied();
     let rows = rows.chain(inherited.map(|held| held.path));
     let mut gathering = Gathering {
-        past,
-        atlas,
+        tree_state,
+        path_map,
         entries: Entries::new(),
         waiting: Vec::new(),
     };
-    for path in rows.filter_map(|row| atlas.path(row)) {
+    for path in rows.filter_map(|row| path_map.path(row)) {
         gathering.waiting.push(path.into());
     }
-    for path in wanted.listed.iter().filter_map(|row| atlas.path(*row)) {
+    for path in wanted.listed.iter().filter_map(|row| path_map.path(*row)) {
         gathering.list(path);
     }
     while let Some(path) = gathering.waiting.pop() {
@@ -117,7 +121,7 @@ pub(crate) fn own_of_past(past: &Past<'_>, atlas: &Atlas, wanted: &Wanted) -> En
     }
     let mut entries = gathering.entries;
     for row in &wanted.paths {
-        let found = atlas.path(*row).and_then(|path| entries.get_mut(path));
+        let found = path_map.path(*row).and_then(|path| entries.get_mut(path));
         if let Some(found) = found {
             found.row = Some(*row);
         }
@@ -126,8 +130,8 @@ pub(crate) fn own_of_past(past: &Past<'_>, atlas: &Atlas, wanted: &Wanted) -> En
 }
 
 struct Gathering<'a> {
-    past: &'a Past<'a>,
-    atlas: &'a Atlas,
+    tree_state: &'a TreeState<'a>,
+    path_map: &'a PathMap,
     entries: Entries,
     waiting: Vec<Box<[u8]>>,
 }
@@ -135,20 +139,20 @@ struct Gathering<'a> {
 impl Gathering<'_> {
     /// All that is in a directory of its own.
     fn list(&mut self, path: &[u8]) {
-        if self.atlas.own_end_of(path) == 0 {
+        if self.path_map.own_end_of(path) == 0 {
             return;
         }
-        let Some(directory) = self.past.find(path) else {
+        let Some(directory) = self.tree_state.find(path) else {
             return;
         };
-        let names = self.past.names(directory);
+        let names = self.tree_state.names(directory);
         let children = names.map(|name| [path, b"/", name].concat().into_boxed_slice());
         self.waiting.extend(children);
     }
 
     /// A path and what is above it, down from its topmost own component.
     fn take(&mut self, path: &[u8]) {
-        let top = self.atlas.own_end_of(path);
+        let top = self.path_map.own_end_of(path);
         if top == 0 {
             return;
         }
@@ -170,8 +174,8 @@ impl Gathering<'_> {
         if let Some(known) = self.entries.get(path) {
             return known.kind == EntryKind::Directory;
         }
-        let found = self.past.find_itself(path);
-        let Some(node) = found.and_then(|id| self.past.node(id)) else {
+        let found = self.tree_state.find_itself(path);
+        let Some(node) = found.and_then(|id| self.tree_state.node(id)) else {
             return false;
         };
         let found = match &node.kind {
@@ -182,7 +186,7 @@ impl Gathering<'_> {
                     return false;
                 }
                 // Where it leads must be there too.
-                let target = [&super::atlas::target(path, text), rest].concat();
+                let target = [&super::path_map::target(path, text), rest].concat();
                 self.waiting.push(target.into());
                 Found::new(EntryKind::Link, 0, 0).linked(text)
             }
@@ -194,12 +198,12 @@ impl Gathering<'_> {
 }
 
 /// The rows of the topmost own paths among some.
-pub(crate) fn tops<'a>(atlas: &Atlas, paths: impl Iterator<Item = &'a [u8]>) -> BTreeSet<u32> {
-    paths.filter_map(|path| atlas.top(path)).collect()
+pub(crate) fn tops<'a>(path_map: &PathMap, paths: impl Iterator<Item = &'a [u8]>) -> BTreeSet<u32> {
+    paths.filter_map(|path| path_map.top(path)).collect()
 }
 
-/// Entries as a reel has them.
-pub(crate) fn numbered(entries: &Entries, atlas: &Atlas, table: &Table) -> Box<[Entry]> {
+/// Entries as a replay program has them.
+pub(crate) fn numbered(entries: &Entries, path_map: &PathMap, table: &Table) -> Box<[Entry]> {
     let entries = entries.iter().filter_map(|(path, found)| {
         let of_row = found.row.and_then(|row| table.number(row));
         Some(Entry {
@@ -208,7 +212,7 @@ pub(crate) fn numbered(entries: &Entries, atlas: &Atlas, table: &Table) -> Box<[
             size: found.size,
             mode: found.mode,
             link: found.link.clone(),
-            link_own_end: atlas.link_mark(path, &found.link).unwrap_or(0),
+            link_own_end: path_map.link_mark(path, &found.link).unwrap_or(0),
         })
     });
     entries.collect()

@@ -1,7 +1,7 @@
 //! What the calls of a trace returned, as replays are compared with it.
 
 use super::denied::is_denied_change;
-use crate::replay::reel::Recorded;
+use crate::replay::program::Recorded;
 use replayer_ops::Flag;
 use replayer_trace::{Event, Op};
 

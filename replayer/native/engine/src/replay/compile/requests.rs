@@ -1,34 +1,39 @@
-//! Reels of the requests of a label: all made in two walks along the trace.
+//! Replay programs of the requests of a label: all made in two walks along the trace.
 
-use super::chunks::{Chunker, Needs};
-use super::cook::Edges;
+use super::batches::{BatchBuilder, Needs};
 use super::lanes::Lanes;
 use super::own::{Entries, own_of_past, tops};
-use super::past::{Inherited, Past};
-use super::recipe::{Part, Recipe};
+use super::schedule::{Part, Schedule};
+use super::schedule_builder::Edges;
 use super::survey::{Requests, Wanted};
 use super::table::Table;
+use super::tree_state::{Inherited, TreeState};
 use super::{KEPT_EVENTS, Source};
-use crate::replay::reel::{Chunk, Reel};
+use crate::replay::program::{CallBatch, ReplayProgram};
 use replayer_trace::TraceError;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Make a reel of every request that has a label, in the order of their first events.
-pub(crate) fn compile_requests(source: &Source, label: &str) -> Result<Vec<Reel>, String> {
+/// Make a replay program of every request that has a label, in the order of their first events.
+pub(crate) fn compile_requests(source: &Source, label: &str) -> Result<Vec<ReplayProgram>, String> {
     let requests = Requests::find(&source.streams, label)?;
     let befores = befores(source, &requests)?;
-    let mut recipes = Vec::with_capacity(befores.len());
+    let mut schedules = Vec::with_capacity(befores.len());
     for (wanted, before) in requests.wanted.iter().zip(befores) {
-        recipes.push(prepared(source, wanted, before)?);
+        schedules.push(prepared(source, wanted, before)?);
     }
-    let cooked = cook(source, &requests, &recipes)?;
-    let mut reels = Vec::with_capacity(recipes.len());
-    for (ready, made) in recipes.into_iter().zip(cooked) {
+    let built = build(source, &requests, &schedules)?;
+    let mut replay_programs = Vec::with_capacity(schedules.len());
+    for (ready, made) in schedules.into_iter().zip(built) {
         let own = (&ready.own, ready.tops);
-        reels.push(super::reel(ready.recipe, made.chunks, made.needs, own));
+        replay_programs.push(super::replay_program(
+            ready.schedule,
+            made.batches,
+            made.needs,
+            own,
+        ));
     }
-    Ok(reels)
+    Ok(replay_programs)
 }
 
 /// What there is when a request begins.
@@ -45,7 +50,7 @@ const MOST_OWN: usize = 4 << 20;
 fn befores(source: &Source, requests: &Requests) -> Result<Vec<Before>, String> {
     let told = |error: TraceError| error.to_string();
     let mut befores = Vec::with_capacity(requests.wanted.len());
-    let mut past = Past::begin(&source.atlas);
+    let mut tree_state = TreeState::begin(&source.path_map);
     let mut found = 0;
     let mut events = source.streams.events(0).map_err(told)?;
     // They are in the order of their first rows.
@@ -53,7 +58,7 @@ fn befores(source: &Source, requests: &Requests) -> Result<Vec<Before>, String> 
     while let Some((row, event)) = events.next_event().map_err(told)? {
         while let Some(wanted) = waiting.next_if(|wanted| wanted.rows().0 <= row) {
             let used = wanted.used.iter();
-            let own = own_of_past(&past, &source.atlas, wanted);
+            let own = own_of_past(&tree_state, &source.path_map, wanted);
             found += own.len();
             if found > MOST_OWN {
                 return Err(format!(
@@ -63,34 +68,34 @@ fn befores(source: &Source, requests: &Requests) -> Result<Vec<Before>, String> 
             befores.push(Before {
                 own,
                 inherited: used
-                    .filter_map(|(file, thread)| past.inherited(*file, *thread))
+                    .filter_map(|(file, thread)| tree_state.inherited(*file, *thread))
                     .collect(),
             });
         }
         if waiting.peek().is_none() {
             break;
         }
-        past.take(&event);
+        tree_state.take(&event);
     }
     // Requests beyond the last event: there is nothing in them.
     befores.resize_with(requests.wanted.len(), Before::default);
     Ok(befores)
 }
 
-/// A request that is ready to be cooked.
+/// A request that is ready to be built.
 struct Ready {
-    recipe: Recipe,
+    schedule: Schedule,
     own: Entries,
     tops: BTreeSet<u32>,
 }
 
 fn prepared(source: &Source, wanted: &Wanted, before: Before) -> Result<Ready, String> {
-    let atlas = &source.atlas;
+    let path_map = &source.path_map;
     let mut rows: BTreeSet<u32> = wanted.paths.iter().copied().collect();
     rows.extend(before.inherited.iter().map(|held| held.path));
     rows.extend(before.own.values().filter_map(|found| found.row));
-    let named = rows.iter().filter_map(|row| atlas.path(*row));
-    let tops = tops(atlas, named.chain(before.own.keys().map(|path| &**path)));
+    let named = rows.iter().filter_map(|row| path_map.path(*row));
+    let tops = tops(path_map, named.chain(before.own.keys().map(|path| &**path)));
     rows.extend(&tops);
     let rows: Vec<u32> = rows.into_iter().collect();
     let unnamed = before.own.iter().filter(|(_, found)| {
@@ -98,10 +103,10 @@ fn prepared(source: &Source, wanted: &Wanted, before: Before) -> Result<Ready, S
         row.is_none_or(|row| rows.binary_search(&row).is_err())
     });
     let unnamed: Vec<Box<[u8]>> = unnamed.map(|(path, _)| path.clone()).collect();
-    let recipe = Recipe {
+    let schedule = Schedule {
         streams: source.streams.clone(),
-        atlas: Arc::clone(atlas),
-        table: Table::of_some(atlas, &rows, &unnamed)?,
+        path_map: Arc::clone(path_map),
+        table: Table::of_some(path_map, &rows, &unnamed)?,
         lanes: Lanes::deal(&Requests::spans(wanted)),
         part: Part::Pieces(wanted.pieces.clone()),
         rows: wanted.rows(),
@@ -112,7 +117,7 @@ fn prepared(source: &Source, wanted: &Wanted, before: Before) -> Result<Ready, S
         far: Arc::default(),
     };
     Ok(Ready {
-        recipe,
+        schedule,
         own: before.own,
         tops,
     })
@@ -122,20 +127,20 @@ fn prepared(source: &Source, wanted: &Wanted, before: Before) -> Result<Ready, S
 #[derive(Default)]
 struct Made {
     /// `None` where they would not fit into memory.
-    chunks: Option<Vec<Arc<Chunk>>>,
+    batches: Option<Vec<Arc<CallBatch>>>,
     needs: Needs,
 }
 
-/// Make the chunks of all requests in one walk.
-fn cook(source: &Source, requests: &Requests, recipes: &[Ready]) -> Result<Vec<Made>, String> {
+/// Make the batches of all requests in one walk.
+fn build(source: &Source, requests: &Requests, schedules: &[Ready]) -> Result<Vec<Made>, String> {
     let told = |error: TraceError| error.to_string();
     let mut made: Vec<Made> = kept(requests)
         .map(|kept| Made {
-            chunks: kept.then(Vec::new),
+            batches: kept.then(Vec::new),
             needs: Needs::default(),
         })
         .collect();
-    let mut cooking: HashMap<usize, Chunker<'_>> = HashMap::new();
+    let mut building: HashMap<usize, BatchBuilder<'_>> = HashMap::new();
     let first = requests.wanted.first().map_or(0, |wanted| wanted.rows().0);
     let mut events = source.streams.events(first).map_err(told)?;
     let mut edges = Edges::new(source.streams.edges().map_err(told)?);
@@ -143,30 +148,32 @@ fn cook(source: &Source, requests: &Requests, recipes: &[Ready]) -> Result<Vec<M
         let Some(number) = requests.of(event.thread, row) else {
             continue;
         };
-        let (Some(ready), Some(place)) = (recipes.get(number), made.get_mut(number)) else {
+        let (Some(ready), Some(place)) = (schedules.get(number), made.get_mut(number)) else {
             continue;
         };
-        let chunker = cooking
+        let batch_builder = building
             .entry(number)
-            .or_insert_with(|| Chunker::new(&ready.recipe));
-        chunker.push(row, &event, edges.of(row).map_err(told)?);
-        let ends = row >= ready.recipe.rows.1;
-        if ends || chunker.is_full() {
-            place.needs = chunker.needs();
-            let chunk = chunker.take();
-            if let Some(chunks) = &mut place.chunks {
-                chunks.extend(chunk.map(Arc::new));
+            .or_insert_with(|| BatchBuilder::new(&ready.schedule));
+        batch_builder.push(row, &event, edges.of(row).map_err(told)?);
+        let ends = row >= ready.schedule.rows.1;
+        if ends || batch_builder.is_full() {
+            place.needs = batch_builder.needs();
+            let batch = batch_builder.take();
+            if let Some(batches) = &mut place.batches {
+                batches.extend(batch.map(Arc::new));
             }
         }
         if ends {
-            cooking.remove(&number);
+            building.remove(&number);
         }
     }
     // Requests whose last event is not in the trace.
-    for (number, mut chunker) in cooking {
-        let chunks = made.get_mut(number).and_then(|place| place.chunks.as_mut());
-        if let Some(chunks) = chunks {
-            chunks.extend(chunker.take().map(Arc::new));
+    for (number, mut batch_builder) in building {
+        let batches = made
+            .get_mut(number)
+            .and_then(|place| place.batches.as_mut());
+        if let Some(batches) = batches {
+            batches.extend(batch_builder.take().map(Arc::new));
         }
     }
     Ok(made)

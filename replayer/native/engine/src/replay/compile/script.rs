@@ -1,72 +1,72 @@
-//! Where a performance gets its chunks from: memory, or a thread that decodes the trace ahead of the players.
+//! Where a performance gets its batches from: memory, or a thread that decodes the trace ahead of the players.
 
-use super::recipe::Recipe;
-use crate::replay::reel::{Chunk, Chunks, Script};
+use super::schedule::Schedule;
+use crate::replay::program::{CallBatch, CallBatches, Script};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-/// Chunks that wait for the players (chosen: with those being made and played about 20 MiB a performance).
+/// Batches that wait for the players (chosen: with those being made and played about 20 MiB a performance).
 const AHEAD: usize = 2;
 
-/// All chunks in memory, shared by all performances.
+/// All batches in memory, shared by all performances.
 #[derive(Debug)]
-pub(crate) struct Kept(pub(crate) Arc<[Arc<Chunk>]>);
+pub(crate) struct Kept(pub(crate) Arc<[Arc<CallBatch>]>);
 
 impl Script for Kept {
-    fn play(&self) -> Box<dyn Chunks> {
-        Box::new(KeptChunks {
-            chunks: Arc::clone(&self.0),
+    fn play(&self) -> Box<dyn CallBatches> {
+        Box::new(KeptBatches {
+            batches: Arc::clone(&self.0),
             next: 0,
         })
     }
 }
 
-struct KeptChunks {
-    chunks: Arc<[Arc<Chunk>]>,
+struct KeptBatches {
+    batches: Arc<[Arc<CallBatch>]>,
     next: usize,
 }
 
-impl Chunks for KeptChunks {
-    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String> {
-        let chunk = self.chunks.get(self.next).cloned();
+impl CallBatches for KeptBatches {
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
+        let batch = self.batches.get(self.next).cloned();
         self.next += 1;
-        Ok(chunk)
+        Ok(batch)
     }
 }
 
-/// Chunks that are made anew for each performance, from a trace whose files are open.
+/// Batches that are made anew for each performance, from a trace whose files are open.
 #[derive(Debug)]
-pub(crate) struct Streamed(pub(crate) Arc<Recipe>);
+pub(crate) struct Streamed(pub(crate) Arc<Schedule>);
 
 impl Script for Streamed {
-    fn play(&self) -> Box<dyn Chunks> {
+    fn play(&self) -> Box<dyn CallBatches> {
         let (give, take) = sync_channel(AHEAD);
-        let recipe = Arc::clone(&self.0);
-        let cook = move || {
+        let schedule = Arc::clone(&self.0);
+        let build = move || {
             // A failed send says that the performance is over.
-            let cooked = recipe.cook(|chunk| give.send(Ok(Some(Arc::new(chunk)))).is_ok());
-            let _ = give.send(cooked.map(|_| None));
+            let built = schedule.build(|batch| give.send(Ok(Some(Arc::new(batch)))).is_ok());
+            let _ = give.send(built.map(|_| None));
         };
         let thread = std::thread::Builder::new().name("trace".to_owned());
-        Box::new(match thread.spawn(cook) {
-            Ok(_) => StreamedChunks::Coming(take),
-            Err(error) => StreamedChunks::Failed(format!("a thread to read the trace: {error}")),
+        Box::new(match thread.spawn(build) {
+            Ok(_) => StreamedBatches::Coming(take),
+            Err(error) => StreamedBatches::Failed(format!("a thread to read the trace: {error}")),
         })
     }
 }
 
-enum StreamedChunks {
-    Coming(Receiver<Result<Option<Arc<Chunk>>, String>>),
+enum StreamedBatches {
+    Coming(Receiver<Result<Option<Arc<CallBatch>>, String>>),
     Failed(String),
 }
 
-impl Chunks for StreamedChunks {
-    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String> {
+impl CallBatches for StreamedBatches {
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
         match self {
-            StreamedChunks::Coming(take) => take
+            StreamedBatches::Coming(take) => take
                 .recv()
                 .unwrap_or_else(|_| Err("reading the trace broke off".to_owned())),
-            StreamedChunks::Failed(message) => Err(message.clone()),
+            StreamedBatches::Failed(message) => Err(message.clone()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Slots: where the descriptor of a file of the trace is kept, and who used it. A use waits for its open, a close for every use.
 
-use crate::replay::reel::{Lane, Slot};
+use crate::replay::program::{Lane, Slot};
 use std::collections::HashMap;
 
 /// Slots at most (chosen: descriptors of one performance); files beyond are closed as soon as they are opened.

@@ -1,9 +1,9 @@
 //! A first look at the events: which threads there are, which paths and files each request uses.
 
 use super::lanes::{self, Spans};
-use super::recipe::Piece;
+use super::schedule::Piece;
 use super::waits::{Far, WINDOW};
-use crate::replay::reel::Lane;
+use crate::replay::program::Lane;
 use replayer_trace::{Event, Op, Streams, label_name, solitary_path};
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,19 +1,19 @@
-//! The paths of a reel, numbered: own ones first.
+//! The paths of a replay program, numbered: own ones first.
 
-use super::atlas::Atlas;
-use crate::replay::reel::{PathId, Paths, Span};
+use super::path_map::PathMap;
+use crate::replay::program::{PathId, Paths, Span};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Numbers of a trace's paths in a reel.
+/// Numbers of a trace's paths in a replay program.
 #[derive(Debug)]
 enum Numbers {
-    /// By row: the reel has every path.
+    /// By row: the replay program has every path.
     All(Box<[Option<PathId>]>),
     Some(HashMap<u32, PathId>),
 }
 
-/// The paths of a reel and how the trace's rows are numbered among them.
+/// The paths of a replay program and how the trace's rows are numbered among them.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) paths: Arc<Paths>,
@@ -68,13 +68,13 @@ impl Draft {
 
 impl Table {
     /// Number every path of a trace.
-    pub(crate) fn of_all(atlas: &Atlas) -> Result<Table, String> {
-        let mut numbers = vec![None; atlas.rows() as usize];
+    pub(crate) fn of_all(path_map: &PathMap) -> Result<Table, String> {
+        let mut numbers = vec![None; path_map.rows() as usize];
         let mut draft = Draft::default();
         for side in [Side::Own, Side::Shared] {
             for (row, place) in (0..).zip(&mut numbers) {
-                if let Some(path) = side.path(atlas, row) {
-                    *place = Some(draft.push(path, atlas.own_end(row))?);
+                if let Some(path) = side.path(path_map, row) {
+                    *place = Some(draft.push(path, path_map.own_end(row))?);
                 }
             }
             draft.end(side);
@@ -87,18 +87,22 @@ impl Table {
     }
 
     /// Number some rows (each once), and some own paths that have none.
-    pub(crate) fn of_some(atlas: &Atlas, rows: &[u32], own: &[Box<[u8]>]) -> Result<Table, String> {
+    pub(crate) fn of_some(
+        path_map: &PathMap,
+        rows: &[u32],
+        own: &[Box<[u8]>],
+    ) -> Result<Table, String> {
         let mut numbers = HashMap::with_capacity(rows.len());
         let mut more = HashMap::with_capacity(own.len());
         let mut draft = Draft::default();
         for path in own {
-            let end = u32::try_from(atlas.own_end_of(path)).unwrap_or(0);
+            let end = u32::try_from(path_map.own_end_of(path)).unwrap_or(0);
             more.insert(path.clone(), draft.push(path, end)?);
         }
         for side in [Side::Own, Side::Shared] {
             for row in rows {
-                if let Some(path) = side.path(atlas, *row) {
-                    numbers.insert(*row, draft.push(path, atlas.own_end(*row))?);
+                if let Some(path) = side.path(path_map, *row) {
+                    numbers.insert(*row, draft.push(path, path_map.own_end(*row))?);
                 }
             }
             draft.end(side);
@@ -133,8 +137,8 @@ enum Side {
 
 impl Side {
     /// The path of a row, if it is on this side.
-    fn path(self, atlas: &Atlas, row: u32) -> Option<&[u8]> {
-        let is_own = atlas.own_end(row) > 0;
-        atlas.path(row).filter(|_| is_own == (self == Side::Own))
+    fn path(self, path_map: &PathMap, row: u32) -> Option<&[u8]> {
+        let is_own = path_map.own_end(row) > 0;
+        path_map.path(row).filter(|_| is_own == (self == Side::Own))
     }
 }

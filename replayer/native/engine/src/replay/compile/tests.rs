@@ -1,12 +1,12 @@
-//! Reels of the shipped traces and of small logs.
+//! Replay programs of the shipped traces and of small logs.
 
 use super::lanes::Lanes;
-use super::recipe::{Part, Recipe};
+use super::schedule::{Part, Schedule};
 use super::table::Table;
 use super::*;
 use crate::program::EntryKind;
 use crate::replay::names::Names;
-use crate::replay::reel::{Cue, Deed, Recorded, Wait};
+use crate::replay::program::{Recorded, ReplayCall, ScheduledCall, Wait};
 use replayer_trace::{Keep, Request, Stretch, import};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -72,20 +72,20 @@ pub(super) fn imported_below(
     (folder, target)
 }
 
-fn chunks(reel: &Reel) -> Vec<Arc<Chunk>> {
-    let mut chunks = reel.script.play();
-    std::iter::from_fn(|| chunks.next().unwrap()).collect()
+fn batches(replay_program: &ReplayProgram) -> Vec<Arc<CallBatch>> {
+    let mut batches = replay_program.script.play();
+    std::iter::from_fn(|| batches.next().unwrap()).collect()
 }
 
-/// Cues by lane, with what they wait for.
-pub(super) fn cues(reel: &Reel) -> Vec<Vec<(Cue, Vec<Wait>)>> {
-    let mut lanes = vec![Vec::new(); usize::from(reel.lanes)];
-    for chunk in chunks(reel) {
-        for (lane, cues) in chunk.lanes.iter().enumerate() {
-            for cue in cues {
-                let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
-                let waits = chunk.waits[first..first + count].to_vec();
-                lanes[lane].push((cue.clone(), waits));
+/// Scheduled calls by lane, with what they wait for.
+pub(super) fn scheduled(replay_program: &ReplayProgram) -> Vec<Vec<(ScheduledCall, Vec<Wait>)>> {
+    let mut lanes = vec![Vec::new(); usize::from(replay_program.lanes)];
+    for batch in batches(replay_program) {
+        for (lane, scheduled) in batch.lanes.iter().enumerate() {
+            for scheduled in scheduled {
+                let (first, count) = (scheduled.waits.0 as usize, scheduled.waits.1 as usize);
+                let waits = batch.waits[first..first + count].to_vec();
+                lanes[lane].push((scheduled.clone(), waits));
             }
         }
     }
@@ -93,42 +93,46 @@ pub(super) fn cues(reel: &Reel) -> Vec<Vec<(Cue, Vec<Wait>)>> {
 }
 
 /// Rows ascend in every lane, waits lead to earlier rows that other lanes play, slots are within bounds.
-fn check(reel: &Reel) -> usize {
-    let lanes = cues(reel);
+fn check(replay_program: &ReplayProgram) -> usize {
+    let lanes = scheduled(replay_program);
     let mut played = HashSet::new();
-    for (lane, cues) in lanes.iter().enumerate() {
-        for (cue, _) in cues {
-            played.insert((lane, cue.row));
+    for (lane, scheduled) in lanes.iter().enumerate() {
+        for (scheduled, _) in scheduled {
+            played.insert((lane, scheduled.row));
         }
-        assert!(cues.windows(2).all(|pair| pair[0].0.row <= pair[1].0.row));
-        assert!(cues.windows(2).all(|pair| {
-            matches!(pair[0].0.deed, Deed::Inherit { .. })
+        assert!(
+            scheduled
+                .windows(2)
+                .all(|pair| pair[0].0.row <= pair[1].0.row)
+        );
+        assert!(scheduled.windows(2).all(|pair| {
+            matches!(pair[0].0.call, ReplayCall::Inherit { .. })
                 || pair[0].0.start_ns <= pair[1].0.start_ns
         }));
     }
-    for (lane, cues) in lanes.iter().enumerate() {
-        for (cue, waits) in cues {
+    for (lane, scheduled) in lanes.iter().enumerate() {
+        for (scheduled, waits) in scheduled {
             for wait in waits {
                 assert_ne!(usize::from(wait.lane), lane);
-                assert!(wait.row < cue.row);
+                assert!(wait.row < scheduled.row);
                 assert!(played.contains(&(usize::from(wait.lane), wait.row)));
             }
-            if let Deed::Open {
+            if let ReplayCall::Open {
                 slot: Some(slot), ..
             }
-            | Deed::Inherit { slot, .. } = cue.deed
+            | ReplayCall::Inherit { slot, .. } = scheduled.call
             {
-                assert!(slot < reel.slots);
+                assert!(slot < replay_program.slots);
             }
         }
     }
     lanes.iter().map(Vec::len).sum()
 }
 
-pub(super) fn omitted(reel: &Reel) -> BTreeMap<&'static str, usize> {
+pub(super) fn omitted(replay_program: &ReplayProgram) -> BTreeMap<&'static str, usize> {
     let mut reasons = BTreeMap::new();
-    for (cue, _) in cues(reel).into_iter().flatten() {
-        if let Deed::Omit { reason } = cue.deed {
+    for (scheduled, _) in scheduled(replay_program).into_iter().flatten() {
+        if let ReplayCall::Omit { reason } = scheduled.call {
             *reasons.entry(reason).or_default() += 1;
         }
     }
@@ -136,8 +140,12 @@ pub(super) fn omitted(reel: &Reel) -> BTreeMap<&'static str, usize> {
 }
 
 #[test]
-fn a_cue_is_small() {
-    assert!(size_of::<Cue>() <= 120, "{}", size_of::<Cue>());
+fn a_scheduled_is_small() {
+    assert!(
+        size_of::<ScheduledCall>() <= 120,
+        "{}",
+        size_of::<ScheduledCall>()
+    );
 }
 
 #[test]
@@ -147,14 +155,24 @@ fn every_shipped_trace_compiles_whole_and_by_request() {
     for folder in folders {
         let source = source_of(&folder);
         let events = Survey::of(&source.streams).unwrap().events;
-        let reel = compile_whole(&source, true).unwrap();
-        assert_eq!(check(&reel) as u64, events, "{}", folder.display());
-        assert_eq!(omitted(&reel), BTreeMap::new(), "{}", folder.display());
+        let replay_program = compile_whole(&source, true).unwrap();
+        assert_eq!(
+            check(&replay_program) as u64,
+            events,
+            "{}",
+            folder.display()
+        );
+        assert_eq!(
+            omitted(&replay_program),
+            BTreeMap::new(),
+            "{}",
+            folder.display()
+        );
         for label in source.labels().unwrap().iter().take(4) {
-            let reels = compile_requests(&source, label).unwrap();
-            assert!(!reels.is_empty());
-            for reel in &reels {
-                assert!(check(reel) > 0, "{} {label}", folder.display());
+            let replay_programs = compile_requests(&source, label).unwrap();
+            assert!(!replay_programs.is_empty());
+            for replay_program in &replay_programs {
+                assert!(check(replay_program) > 0, "{} {label}", folder.display());
             }
         }
     }
@@ -175,14 +193,14 @@ pub(super) const TWO_THREADS: &str = "\
 #[test]
 fn threads_become_lanes_and_edges_become_waits() {
     let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    assert_eq!(check(&reel), 9);
-    assert_eq!(reel.lanes, 2);
-    let lanes = cues(&reel);
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    assert_eq!(check(&replay_program), 9);
+    assert_eq!(replay_program.lanes, 2);
+    let lanes = scheduled(&replay_program);
     let open_x = &lanes[1][0];
     assert!(matches!(
-        open_x.0.deed,
-        Deed::Open {
+        open_x.0.call,
+        ReplayCall::Open {
             mode: 0o600,
             flags: 0o102,
             ..
@@ -196,16 +214,16 @@ fn threads_become_lanes_and_edges_become_waits() {
 #[test]
 fn own_paths_and_their_tops_are_found() {
     let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\nd/log\tf\t50\t644\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let names = Names::new(&reel.paths, 1, 0);
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let names = Names::new(&replay_program.paths, 1, 0);
     let mut tops: Vec<String> = names
-        .tops(&reel)
+        .tops(&replay_program)
         .map(|(_, top)| top.to_str().unwrap().to_owned())
         .collect();
     tops.sort();
     assert_eq!(tops, ["t/r/d/log~1", "t/r/d/new~1"]);
     let own: Vec<_> = names
-        .entries(&reel)
+        .entries(&replay_program)
         .map(|ready| (ready.path.to_owned(), ready.kind, ready.size, ready.mode))
         .collect();
     assert_eq!(
@@ -224,18 +242,21 @@ const FIFOS: &str = "\
 fn a_file_stands_in_for_a_fifo() {
     let (_folder, trace) = imported(FIFOS, "p\tp\t0\t600\t\n");
     let source = source_of(&trace);
-    let found = own_of_tree(&source.atlas);
+    let found = own_of_tree(&source.path_map);
     let stand_in = found
         .get(&b"t/r/p"[..])
         .map(|found| (found.kind, found.size));
     assert_eq!(stand_in, Some((EntryKind::File, 0)));
-    let reel = compile_whole(&source, true).unwrap();
-    assert!(omitted(&reel).is_empty());
-    let [_, _, rename, mknod] = &cues(&reel)[0][..] else {
+    let replay_program = compile_whole(&source, true).unwrap();
+    assert!(omitted(&replay_program).is_empty());
+    let [_, _, rename, mknod] = &scheduled(&replay_program)[0][..] else {
         panic!()
     };
-    assert!(matches!(rename.0.deed, Deed::Rename { .. }));
-    assert!(matches!(mknod.0.deed, Deed::Mknod { mode: 0o600, .. }));
+    assert!(matches!(rename.0.call, ReplayCall::Rename { .. }));
+    assert!(matches!(
+        mknod.0.call,
+        ReplayCall::Mknod { mode: 0o600, .. }
+    ));
 }
 
 #[test]
@@ -243,7 +264,7 @@ fn the_census_tells_how_much_is_laid_out_for_each_user() {
     for folder in shipped() {
         let census = replayer_trace::census(&folder, None).unwrap();
         let census: serde_json::Value = serde_json::from_str(&census).unwrap();
-        let own = own::own_of_tree(&source_of(&folder).atlas);
+        let own = own::own_of_tree(&source_of(&folder).path_map);
         let bytes: u64 = own.values().map(|found| found.size).sum();
         assert_eq!(census["own"]["bytes"], bytes, "{}", folder.display());
     }
@@ -275,9 +296,9 @@ fn what_only_one_can_make_is_own_even_where_threads_contend_for_it() {
             .count(),
         3
     );
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let names = Names::new(&reel.paths, 1, 0);
-    let tops: Vec<_> = names.tops(&reel).map(|(_, top)| top).collect();
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let names = Names::new(&replay_program.paths, 1, 0);
+    let tops: Vec<_> = names.tops(&replay_program).map(|(_, top)| top).collect();
     assert_eq!(tops, [c"t/r/d~1"]);
 }
 
@@ -300,14 +321,14 @@ const REQUESTS: &str = "\
 fn a_request_finds_what_the_events_before_it_left() {
     let (_folder, trace) = imported(REQUESTS, "");
     let source = source_of(&trace);
-    let reels = compile_requests(&source, "second").unwrap();
-    let [reel] = &reels[..] else {
+    let replay_programs = compile_requests(&source, "second").unwrap();
+    let [replay_program] = &replay_programs[..] else {
         panic!("one request")
     };
-    check(reel);
-    let names = Names::new(&reel.paths, 2, 5);
+    check(replay_program);
+    let names = Names::new(&replay_program.paths, 2, 5);
     let own: Vec<_> = names
-        .entries(reel)
+        .entries(replay_program)
         .map(|ready| {
             (
                 ready.path.to_str().unwrap().to_owned(),
@@ -322,10 +343,10 @@ fn a_request_finds_what_the_events_before_it_left() {
         ("t/r/l~2.5".to_owned(), 0, b"e~2.5/a".to_vec()),
     ];
     assert_eq!(own, expected);
-    let lanes = cues(reel);
+    let lanes = scheduled(replay_program);
     assert!(matches!(
-        lanes[0][0].0.deed,
-        Deed::Inherit {
+        lanes[0][0].0.call,
+        ReplayCall::Inherit {
             slot: 0,
             offset: 100,
             flags: 2,
@@ -337,22 +358,22 @@ fn a_request_finds_what_the_events_before_it_left() {
 }
 
 #[test]
-fn a_trace_that_is_streamed_gives_the_cues_of_one_that_is_kept() {
+fn a_trace_that_is_streamed_gives_the_scheduled_of_one_that_is_kept() {
     let folder = shipped()
         .into_iter()
         .find(|folder| folder.ends_with("php/sessions"))
         .unwrap();
     let source = source_of(&folder);
     let kept = compile_whole(&source, true).unwrap();
-    let recipe = whole(&source);
-    let streamed = Streamed(Arc::new(recipe));
-    let mut chunks = streamed.play();
+    let schedule = whole(&source);
+    let streamed = Streamed(Arc::new(schedule));
+    let mut batches = streamed.play();
     let mut expected = kept.script.play();
     while let Some(one) = expected.next().unwrap() {
-        let other = chunks.next().unwrap().unwrap();
+        let other = batches.next().unwrap().unwrap();
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
     }
-    assert!(chunks.next().unwrap().is_none());
+    assert!(batches.next().unwrap().is_none());
 }
 
 #[test]
@@ -362,22 +383,22 @@ fn a_performance_that_is_given_up_ends_its_reading_thread() {
         .find(|folder| folder.ends_with("linux/untar"))
         .unwrap();
     let source = source_of(&folder);
-    let recipe = Arc::new(whole(&source));
-    let mut chunks = Streamed(Arc::clone(&recipe)).play();
-    chunks.next().unwrap();
-    drop(chunks);
-    while Arc::strong_count(&recipe) > 1 {
+    let schedule = Arc::new(whole(&source));
+    let mut batches = Streamed(Arc::clone(&schedule)).play();
+    batches.next().unwrap();
+    drop(batches);
+    while Arc::strong_count(&schedule) > 1 {
         std::thread::yield_now();
     }
 }
 
-pub(super) fn whole(source: &Source) -> Recipe {
+pub(super) fn whole(source: &Source) -> Schedule {
     let survey = Survey::of(&source.streams).unwrap();
     let lanes = Lanes::deal(&survey.spans);
-    Recipe {
+    Schedule {
         streams: source.streams.clone(),
-        atlas: Arc::clone(&source.atlas),
-        table: Table::of_all(&source.atlas).unwrap(),
+        path_map: Arc::clone(&source.path_map),
+        table: Table::of_all(&source.path_map).unwrap(),
         far: survey.far(|thread| lanes.of(thread)),
         lanes,
         part: Part::Whole,

@@ -21,14 +21,14 @@ const TREE: &str =
 
 fn tops(contended: Contended) -> Vec<String> {
     let (_folder, trace) = imported(CONTENDED, TREE);
-    let reel = compile_whole(&source_with(&trace, contended), true).unwrap();
-    let names = Names::new(&reel.paths, 0, 1);
+    let replay_program = compile_whole(&source_with(&trace, contended), true).unwrap();
+    let names = Names::new(&replay_program.paths, 0, 1);
     let sizes = names
-        .entries(&reel)
+        .entries(&replay_program)
         .map(|ready| ready.size)
         .collect::<Vec<_>>();
     assert_eq!(sizes, vec![700; sizes.len()]);
-    let tops = names.tops(&reel);
+    let tops = names.tops(&replay_program);
     let mut tops: Vec<_> = tops
         .map(|(_, top)| top.to_string_lossy().into_owned())
         .collect();

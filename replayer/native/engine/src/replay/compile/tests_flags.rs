@@ -1,16 +1,19 @@
 //! Flags of calls on open files: what they ask for is asked for again.
 
-use super::tests::{cues, imported, omitted, source_of};
+use super::tests::{imported, omitted, scheduled, source_of};
 use super::{compile_requests, compile_whole};
 use crate::replay::names::Names;
-use crate::replay::reel::Deed;
+use crate::replay::program::ReplayCall;
 use std::collections::BTreeMap;
 
-fn deeds(log: &str, manifest: &str) -> (Vec<Deed>, BTreeMap<&'static str, usize>) {
+fn calls(log: &str, manifest: &str) -> (Vec<ReplayCall>, BTreeMap<&'static str, usize>) {
     let (_folder, trace) = imported(log, manifest);
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let cues = cues(&reel).into_iter().flatten();
-    (cues.map(|(cue, _)| cue.deed).collect(), omitted(&reel))
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let scheduled = scheduled(&replay_program).into_iter().flatten();
+    (
+        scheduled.map(|(scheduled, _)| scheduled.call).collect(),
+        omitted(&replay_program),
+    )
 }
 
 const VECTORS: &str = "\
@@ -29,10 +32,10 @@ const VECTORS: &str = "\
 
 #[test]
 fn vectored_calls_keep_their_flags() {
-    let (deeds, omitted) = deeds(VECTORS, "a\tf\t5000\t644\t\n");
-    let asked = deeds.iter().filter_map(|deed| match deed {
-        Deed::Read { size, vector, .. } => Some(('r', *size, *vector)),
-        Deed::Write { size, vector, .. } => Some(('w', *size, *vector)),
+    let (calls, omitted) = calls(VECTORS, "a\tf\t5000\t644\t\n");
+    let asked = calls.iter().filter_map(|call| match call {
+        ReplayCall::Read { size, vector, .. } => Some(('r', *size, *vector)),
+        ReplayCall::Write { size, vector, .. } => Some(('w', *size, *vector)),
         _ => None,
     });
     assert_eq!(
@@ -67,13 +70,13 @@ const APPENDED: &str = "\
 #[test]
 fn a_request_finds_what_was_written_at_the_end_by_a_flag() {
     let (_folder, trace) = imported(APPENDED, "a\tf\t5000\t644\t\n");
-    let reels = compile_requests(&source_of(&trace), "second").unwrap();
-    let names = Names::new(&reels[0].paths, 1, 0);
-    let own = names.entries(&reels[0]).map(|ready| ready.size);
+    let replay_programs = compile_requests(&source_of(&trace), "second").unwrap();
+    let names = Names::new(&replay_programs[0].paths, 1, 0);
+    let own = names.entries(&replay_programs[0]).map(|ready| ready.size);
     assert_eq!(own.collect::<Vec<_>>(), [5017]);
-    let lanes = cues(&reels[0]);
-    let Deed::Inherit { offset, .. } = lanes[0][0].0.deed else {
-        panic!("{:?}", lanes[0][0].0.deed)
+    let lanes = scheduled(&replay_programs[0]);
+    let ReplayCall::Inherit { offset, .. } = lanes[0][0].0.call else {
+        panic!("{:?}", lanes[0][0].0.call)
     };
     assert_eq!(offset, 5017);
 }
@@ -95,12 +98,12 @@ const PLACED: &str = "\
 fn what_is_opened_to_append_is_written_at_its_end_unless_a_flag_says_no() {
     let (_folder, trace) = imported(PLACED, "a\tf\t5000\t644\t\n");
     for (request, found) in [("second", (5000, 7)), ("third", (5030, 7))] {
-        let reels = compile_requests(&source_of(&trace), request).unwrap();
-        let names = Names::new(&reels[0].paths, 1, 0);
-        let size = names.entries(&reels[0]).next().unwrap().size;
-        let lanes = cues(&reels[0]);
-        let Deed::Inherit { offset, .. } = lanes[0][0].0.deed else {
-            panic!("{:?}", lanes[0][0].0.deed)
+        let replay_programs = compile_requests(&source_of(&trace), request).unwrap();
+        let names = Names::new(&replay_programs[0].paths, 1, 0);
+        let size = names.entries(&replay_programs[0]).next().unwrap().size;
+        let lanes = scheduled(&replay_programs[0]);
+        let ReplayCall::Inherit { offset, .. } = lanes[0][0].0.call else {
+            panic!("{:?}", lanes[0][0].0.call)
         };
         assert_eq!((size, offset), found, "{request}");
     }
@@ -118,12 +121,12 @@ const FRESH: &str = "\
 
 #[test]
 fn fresh_attributes_and_pages_that_are_read_at_once_are_asked_for() {
-    let (deeds, omitted) = deeds(FRESH, "a\tf\t5000\t644\t\n");
-    let asked = deeds[1..].iter().map(|deed| match deed {
-        Deed::Statx { follow, sync, .. } => (if *follow { "stat" } else { "lstat" }, *sync),
-        Deed::StatxFile { slot: 0, sync } => ("fstat", *sync),
-        Deed::Stat { .. } => ("stat", 0),
-        Deed::Map { flags, .. } => ("mmap", *flags),
+    let (calls, omitted) = calls(FRESH, "a\tf\t5000\t644\t\n");
+    let asked = calls[1..].iter().map(|call| match call {
+        ReplayCall::Statx { follow, sync, .. } => (if *follow { "stat" } else { "lstat" }, *sync),
+        ReplayCall::StatxFile { slot: 0, sync } => ("fstat", *sync),
+        ReplayCall::Stat { .. } => ("stat", 0),
+        ReplayCall::Map { flags, .. } => ("mmap", *flags),
         other => panic!("{other:?}"),
     });
     assert_eq!(
@@ -148,10 +151,10 @@ const SENT: &str = "\
 
 #[test]
 fn what_is_sent_into_a_file_is_a_sendfile() {
-    let (deeds, _) = deeds(SENT, "");
+    let (calls, _) = calls(SENT, "");
     assert!(matches!(
-        deeds[1],
-        Deed::Sendfile {
+        calls[1],
+        ReplayCall::Sendfile {
             from: None,
             to: Some(0),
             size: 9,

@@ -13,8 +13,8 @@ const DANGLING: &str = r#"10 1700000000.000000 openat(AT_FDCWD, "/r/l", O_WRONLY
 "#;
 const TREE: &str = "d\td\t0\t755\t\nl\tl\t0\t777\tm\nm\tl\t0\t777\td/t\n";
 
-fn laid_out(names: &Names, reel: &super::Reel) -> Vec<String> {
-    let entries = names.entries(reel);
+fn laid_out(names: &Names, replay_program: &super::ReplayProgram) -> Vec<String> {
+    let entries = names.entries(replay_program);
     let shown = entries.map(|ready| {
         let link = String::from_utf8_lossy(&ready.link).into_owned();
         format!("{} {} {link}", ready.path.to_string_lossy(), ready.size)
@@ -25,13 +25,15 @@ fn laid_out(names: &Names, reel: &super::Reel) -> Vec<String> {
 #[test]
 fn each_performance_has_its_links_and_what_is_made_behind_them() {
     let (_folder, trace) = imported(DANGLING, TREE);
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let names = Names::new(&reel.paths, 1, 2);
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let names = Names::new(&replay_program.paths, 1, 2);
     assert_eq!(
-        laid_out(&names, &reel),
+        laid_out(&names, &replay_program),
         ["t/r/l~1.2 0 m~1.2", "t/r/m~1.2 0 d/t~1.2"]
     );
-    let tops = names.tops(&reel).map(|(_, top)| top.to_str().unwrap());
+    let tops = names
+        .tops(&replay_program)
+        .map(|(_, top)| top.to_str().unwrap());
     let mut tops: Vec<_> = tops.collect();
     tops.sort_unstable();
     assert_eq!(tops, ["t/r/d/t~1.2", "t/r/l~1.2", "t/r/m~1.2"]);
@@ -40,13 +42,13 @@ fn each_performance_has_its_links_and_what_is_made_behind_them() {
 #[test]
 fn a_request_finds_what_was_made_behind_a_link_before_it() {
     let (_folder, trace) = imported(DANGLING, TREE);
-    let reels = compile_requests(&source_of(&trace), "second").unwrap();
-    let [reel] = &reels[..] else {
+    let replay_programs = compile_requests(&source_of(&trace), "second").unwrap();
+    let [replay_program] = &replay_programs[..] else {
         panic!("one request")
     };
-    let names = Names::new(&reel.paths, 1, 0);
+    let names = Names::new(&replay_program.paths, 1, 0);
     assert_eq!(
-        laid_out(&names, reel),
+        laid_out(&names, replay_program),
         ["t/r/d/t~1 300 ", "t/r/l~1 0 m~1", "t/r/m~1 0 d/t~1"]
     );
 }

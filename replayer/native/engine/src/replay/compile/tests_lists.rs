@@ -1,8 +1,8 @@
 //! Access control lists: those that say no more than a mode are set, and found by who comes later.
 
-use super::tests::{cues, imported, omitted, source_of};
+use super::tests::{imported, omitted, scheduled, source_of};
 use super::{compile_requests, compile_whole};
-use crate::replay::reel::{Deed, Recorded, Subject};
+use crate::replay::program::{Recorded, ReplayCall, Subject};
 
 const LISTS: &str = r#"10 1700000000.000000 access("/replayer/request/first", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
 10 1700000000.000100 openat(AT_FDCWD, "/r/f", O_WRONLY|O_CREAT, 0600) = 3 <0.000010>
@@ -25,16 +25,20 @@ const LISTS: &str = r#"10 1700000000.000000 access("/replayer/request/first", F_
 #[test]
 fn lists_that_say_a_mode_are_set_and_others_are_left_out() {
     let (_folder, trace) = imported(LISTS, "");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
-    let set = lanes[0].iter().filter_map(|(cue, _)| match cue.deed {
-        Deed::SetList { on, mode, flags: 0 } => Some((matches!(on, Subject::File(_)), mode)),
-        Deed::Removexattr { .. } => Some((false, 0)),
-        _ => None,
-    });
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
+    let set = lanes[0]
+        .iter()
+        .filter_map(|(scheduled, _)| match scheduled.call {
+            ReplayCall::SetList { on, mode, flags: 0 } => {
+                Some((matches!(on, Subject::File(_)), mode))
+            }
+            ReplayCall::Removexattr { .. } => Some((false, 0)),
+            _ => None,
+        });
     let set: Vec<_> = set.collect();
     assert_eq!(set, [(true, 0o640), (false, 0), (false, 0o755)]);
-    let reasons = omitted(&reel);
+    let reasons = omitted(&replay_program);
     assert_eq!(
         reasons.get("attribute of the system is not changed"),
         Some(&4)
@@ -44,11 +48,11 @@ fn lists_that_say_a_mode_are_set_and_others_are_left_out() {
 #[test]
 fn a_request_finds_the_modes_that_lists_have_set() {
     let (_folder, trace) = imported(LISTS, "");
-    let reels = compile_requests(&source_of(&trace), "second").unwrap();
-    let [reel] = &reels[..] else {
+    let replay_programs = compile_requests(&source_of(&trace), "second").unwrap();
+    let [replay_program] = &replay_programs[..] else {
         panic!("one request")
     };
-    let mut modes: Vec<_> = reel.own.iter().map(|entry| entry.mode).collect();
+    let mut modes: Vec<_> = replay_program.own.iter().map(|entry| entry.mode).collect();
     modes.sort_unstable();
     assert_eq!(modes, [0o640, 0o755]);
 }
@@ -62,11 +66,11 @@ const UNCOUNTED: &str = r#"10 1700000000.000000 openat(AT_FDCWD, "/r/d", O_RDONL
 #[test]
 fn directories_whose_entries_a_log_does_not_count_were_listed_all_the_same() {
     let (_folder, trace) = imported(UNCOUNTED, "");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
     let lists = lanes[0]
         .iter()
-        .filter(|(cue, _)| matches!(cue.deed, Deed::List { .. }));
-    let recorded: Vec<_> = lists.map(|(cue, _)| cue.recorded).collect();
+        .filter(|(scheduled, _)| matches!(scheduled.call, ReplayCall::List { .. }));
+    let recorded: Vec<_> = lists.map(|(scheduled, _)| scheduled.recorded).collect();
     assert_eq!(recorded, [Recorded::Well, Recorded::Exactly(0)]);
 }

@@ -1,8 +1,8 @@
 //! Locks of processes, which have a file open more than once: no descriptor of a process is in the way of another one.
 
-use super::tests::{cues, imported, omitted, source_of, source_with};
+use super::tests::{imported, omitted, scheduled, source_of, source_with};
 use super::{Contended, compile_whole};
-use crate::replay::reel::{Deed, Lane, Slot, Wait};
+use crate::replay::program::{Lane, ReplayCall, Slot, Wait};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -36,17 +36,17 @@ type LetGo = Vec<((Lane, u64), Vec<Slot>)>;
 
 fn let_go(calls: &[(u32, &str)]) -> (LetGo, BTreeMap<&'static str, usize>) {
     let (_folder, trace) = imported(&log(calls), "a\tf\t100\t644\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
     let mut found = LetGo::new();
-    for (lane, cues) in (0..).zip(cues(&reel)) {
-        for (cue, _) in cues {
-            if let Deed::LetGo(locks) = cue.deed {
+    for (lane, scheduled) in (0..).zip(scheduled(&replay_program)) {
+        for (scheduled, _) in scheduled {
+            if let ReplayCall::LetGo(locks) = scheduled.call {
                 assert_eq!((locks.offset, locks.size), (0, 0));
-                found.push(((lane, cue.row), locks.slots.to_vec()));
+                found.push(((lane, scheduled.row), locks.slots.to_vec()));
             }
         }
     }
-    (found, omitted(&reel))
+    (found, omitted(&replay_program))
 }
 
 #[test]
@@ -84,9 +84,11 @@ fn closing_any_descriptor_ends_the_locks_of_the_process() {
 /// What events wait for of other lanes: by row.
 fn waits(calls: &[(u32, &str)]) -> BTreeMap<u64, Vec<Wait>> {
     let (_folder, trace) = imported(&log(calls), "a\tf\t100\t644\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let cues = cues(&reel).into_iter().flatten();
-    cues.map(|(cue, waits)| (cue.row, waits)).collect()
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let scheduled = scheduled(&replay_program).into_iter().flatten();
+    scheduled
+        .map(|(scheduled, waits)| (scheduled.row, waits))
+        .collect()
 }
 
 #[test]
@@ -125,15 +127,18 @@ fn a_lock_is_waited_for_only_where_other_users_may_have_it() {
     let (_folder, trace) = imported(&log(&locks), "a\tf\t100\t644\t\n");
     for (users, is_waited) in [(1, false), (2, true)] {
         let source = source_with(&trace, Contended::Shared).shared_by(users);
-        let reel = compile_whole(&source, true).unwrap();
-        let deeds = cues(&reel).into_iter().flatten().map(|(cue, _)| cue.deed);
-        let waited: Vec<_> = deeds
-            .map(|deed| match deed {
-                Deed::LetGo(locks) => locks.then,
-                deed => deed,
+        let replay_program = compile_whole(&source, true).unwrap();
+        let calls = scheduled(&replay_program)
+            .into_iter()
+            .flatten()
+            .map(|(scheduled, _)| scheduled.call);
+        let waited: Vec<_> = calls
+            .map(|call| match call {
+                ReplayCall::LetGo(locks) => locks.then,
+                call => call,
             })
-            .filter_map(|deed| match deed {
-                Deed::Lock { wait, .. } => Some(wait),
+            .filter_map(|call| match call {
+                ReplayCall::Lock { wait, .. } => Some(wait),
                 _ => None,
             })
             .collect();

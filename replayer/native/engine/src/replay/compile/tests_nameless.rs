@@ -1,9 +1,9 @@
 //! Files without a name that are given one: by the descriptor, and found by who comes later.
 
-use super::tests::{cues, imported, omitted, source_of};
+use super::tests::{imported, omitted, scheduled, source_of};
 use super::{compile_requests, compile_whole};
 use crate::replay::names::Names;
-use crate::replay::reel::Deed;
+use crate::replay::program::ReplayCall;
 use std::collections::BTreeMap;
 
 const NAMELESS: &str = r#"10 1700000000.000000 openat(AT_FDCWD, "/r/d", O_RDWR|O_TMPFILE, 0640) = 3 <0.000010>
@@ -19,37 +19,41 @@ const NAMELESS: &str = r#"10 1700000000.000000 openat(AT_FDCWD, "/r/d", O_RDWR|O
 #[test]
 fn a_file_without_a_name_is_given_one_by_its_descriptor() {
     let (_folder, trace) = imported(NAMELESS, "d\td\t0\t755\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
-    let names = Names::new(&reel.paths, 1, 0);
-    let given = lanes[0].iter().filter_map(|(cue, _)| match cue.deed {
-        Deed::LinkOpen { slot: 0, to } => Some(names.path(to.path)),
-        _ => None,
-    });
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
+    let names = Names::new(&replay_program.paths, 1, 0);
+    let given = lanes[0]
+        .iter()
+        .filter_map(|(scheduled, _)| match scheduled.call {
+            ReplayCall::LinkOpen { slot: 0, to } => Some(names.path(to.path)),
+            _ => None,
+        });
     assert_eq!(given.collect::<Vec<_>>(), [c"t/r/d/a~1"]);
     let denied = "change of an open file that was denied";
-    assert_eq!(omitted(&reel), BTreeMap::from([(denied, 1)]));
+    assert_eq!(omitted(&replay_program), BTreeMap::from([(denied, 1)]));
 }
 
 #[test]
 fn a_request_finds_the_file_that_was_given_a_name_and_is_still_open() {
     let (_folder, trace) = imported(NAMELESS, "d\td\t0\t755\t\n");
-    let reels = compile_requests(&source_of(&trace), "second").unwrap();
-    let [reel] = &reels[..] else {
+    let replay_programs = compile_requests(&source_of(&trace), "second").unwrap();
+    let [replay_program] = &replay_programs[..] else {
         panic!("one request")
     };
-    let names = Names::new(&reel.paths, 1, 0);
-    let own = names.entries(reel).map(|ready| (ready.path, ready.size));
+    let names = Names::new(&replay_program.paths, 1, 0);
+    let own = names
+        .entries(replay_program)
+        .map(|ready| (ready.path, ready.size));
     assert_eq!(own.collect::<Vec<_>>(), [(c"t/r/d/a~1", 300)]);
-    let lanes = cues(reel);
-    let Deed::Inherit {
+    let lanes = scheduled(replay_program);
+    let ReplayCall::Inherit {
         path,
         flags,
         offset,
         ..
-    } = lanes[0][0].0.deed
+    } = lanes[0][0].0.call
     else {
-        panic!("{:?}", lanes[0][0].0.deed)
+        panic!("{:?}", lanes[0][0].0.call)
     };
     assert_eq!((names.path(path), flags, offset), (c"t/r/d/a~1", 0o2, 300));
 }

@@ -1,9 +1,9 @@
 //! Events that no importer would write: the compiler stays within its bounds.
 
-use super::chunks::Chunker;
-use super::tests::{TWO_THREADS, cues, imported, imported_below, omitted, source_of, whole};
+use super::batches::BatchBuilder;
+use super::tests::{TWO_THREADS, imported, imported_below, omitted, scheduled, source_of, whole};
 use super::*;
-use crate::replay::reel::Deed;
+use crate::replay::program::ReplayCall;
 use proptest::prelude::*;
 use replayer_ops::{Flag, Op};
 use replayer_trace::Event;
@@ -64,21 +64,27 @@ prop_compose! {
     }
 }
 
-/// What is dangerous about a deed.
-fn is_bounded(deed: &Deed) -> bool {
-    match deed {
-        Deed::Open { flags, mode, .. } => flags & !scribe::OPEN_FLAGS == 0 && *mode <= 0o1777,
-        Deed::Inherit { flags, .. } => flags & 0o1300 == 0,
-        Deed::Read { size, .. } | Deed::Write { size, .. } => *size <= replayer_trace::MOST_DATA,
-        Deed::Truncate { size, .. } | Deed::Ftruncate { size, .. } => *size <= operands::MOST_BYTES,
-        Deed::Fallocate { size, offset, .. } => {
+/// What is dangerous about a call.
+fn is_bounded(call: &ReplayCall) -> bool {
+    match call {
+        ReplayCall::Open { flags, mode, .. } => {
+            flags & !translator::OPEN_FLAGS == 0 && *mode <= 0o1777
+        }
+        ReplayCall::Inherit { flags, .. } => flags & 0o1300 == 0,
+        ReplayCall::Read { size, .. } | ReplayCall::Write { size, .. } => {
+            *size <= replayer_trace::MOST_DATA
+        }
+        ReplayCall::Truncate { size, .. } | ReplayCall::Ftruncate { size, .. } => {
+            *size <= operands::MOST_BYTES
+        }
+        ReplayCall::Fallocate { size, offset, .. } => {
             *size <= operands::MOST_BYTES && i64::try_from(*offset).is_ok()
         }
-        Deed::Chmod { mode, .. } | Deed::Fchmod { mode, .. } | Deed::Mknod { mode, .. } => {
-            *mode <= 0o1777
-        }
-        Deed::SetList { mode, .. } => *mode <= 0o777,
-        Deed::Rename { flags, .. } => *flags <= 3,
+        ReplayCall::Chmod { mode, .. }
+        | ReplayCall::Fchmod { mode, .. }
+        | ReplayCall::Mknod { mode, .. } => *mode <= 0o1777,
+        ReplayCall::SetList { mode, .. } => *mode <= 0o777,
+        ReplayCall::Rename { flags, .. } => *flags <= 3,
         _ => true,
     }
 }
@@ -90,32 +96,32 @@ proptest! {
     fn no_event_can_break_the_compiler_or_leave_its_bounds(events in prop::collection::vec(event(), 1..200)) {
         let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\nl\tl\t0\t777\td/new\n");
         let source = source_of(&trace);
-        let mut recipe = whole(&source);
+        let mut schedule = whole(&source);
         let mut spans = Vec::new();
         for (row, event) in (0_u64..).zip(&events) {
             prop_assert!(lanes::note(&mut spans, event.thread, row));
         }
-        recipe.lanes = Lanes::deal(&spans);
-        recipe.rows = (0, events.len() as u64);
-        let mut chunker = Chunker::new(&recipe);
-        let mut past = past::Past::begin(&source.atlas);
+        schedule.lanes = Lanes::deal(&spans);
+        schedule.rows = (0, events.len() as u64);
+        let mut batch_builder = BatchBuilder::new(&schedule);
+        let mut tree_state = tree_state::TreeState::begin(&source.path_map);
         for (row, event) in (0_u64..).zip(&events) {
             let earlier = [row / 2, row.saturating_sub(1)];
-            chunker.push(row, event, &earlier);
-            past.take(event);
+            batch_builder.push(row, event, &earlier);
+            tree_state.take(event);
         }
-        let chunk = chunker.take().unwrap();
-        let mut cues = 0;
-        for cue in chunk.lanes.iter().flatten() {
-            cues += 1;
-            prop_assert!(is_bounded(&cue.deed), "{:?}", cue.deed);
-            let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
-            for wait in &chunk.waits[first..first + count] {
-                prop_assert!(wait.row < cue.row);
+        let batch = batch_builder.take().unwrap();
+        let mut count = 0;
+        for scheduled in batch.lanes.iter().flatten() {
+            count += 1;
+            prop_assert!(is_bounded(&scheduled.call), "{:?}", scheduled.call);
+            let (first, waits) = (scheduled.waits.0 as usize, scheduled.waits.1 as usize);
+            for wait in &batch.waits[first..first + waits] {
+                prop_assert!(wait.row < scheduled.row);
             }
         }
-        prop_assert_eq!(cues, events.len());
-        let needs = chunker.needs();
+        prop_assert_eq!(count, events.len());
+        let needs = batch_builder.needs();
         prop_assert!(needs.read_bytes <= 4 << 20);
     }
 }
@@ -135,9 +141,9 @@ const UPLOAD: &str = "\
 #[test]
 fn what_was_refused_between_two_roots_is_left_out_and_nothing_else() {
     let (_folder, trace) = imported_below(&["/r", "/tmp"], UPLOAD, "");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
     let left_out = BTreeMap::from([("between roots on different file systems", 2)]);
-    assert_eq!(omitted(&reel), left_out);
+    assert_eq!(omitted(&replay_program), left_out);
 }
 
 /// `cp` of three bytes from outside of the root, a `sendfile` to a socket that was full, and one that took less than was asked for.
@@ -155,12 +161,12 @@ const OUTSIDE: &str = "\
 #[test]
 fn what_comes_from_outside_is_as_much_as_came() {
     let (_folder, trace) = imported_below(&["/r"], OUTSIDE, "");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let sizes = cues(&reel).into_iter().flatten();
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let sizes = scheduled(&replay_program).into_iter().flatten();
     let moved: Vec<_> = sizes
-        .filter_map(|(cue, _)| match cue.deed {
-            Deed::CopyRange { size, .. } => Some(u64::from(size)),
-            Deed::Sendfile { size, .. } => Some(size),
+        .filter_map(|(scheduled, _)| match scheduled.call {
+            ReplayCall::CopyRange { size, .. } => Some(u64::from(size)),
+            ReplayCall::Sendfile { size, .. } => Some(size),
             _ => None,
         })
         .collect();
@@ -169,5 +175,5 @@ fn what_comes_from_outside_is_as_much_as_came() {
         ("failed transfer to or from outside of the trace", 1),
         ("with memory that the program did not have", 1),
     ]);
-    assert_eq!(omitted(&reel), left_out);
+    assert_eq!(omitted(&replay_program), left_out);
 }

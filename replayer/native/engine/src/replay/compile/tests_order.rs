@@ -1,6 +1,6 @@
 //! The order that a trace demands is kept by lanes and waits.
 
-use super::tests::{cues, imported, shipped, source_of};
+use super::tests::{imported, scheduled, shipped, source_of};
 use super::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,14 +15,14 @@ fn every_edge_of_a_trace_is_kept_by_waits_and_the_order_of_lanes() {
     };
     for folder in folders.iter().filter(several) {
         let source = source_of(folder);
-        let reel = compile_whole(&source, true).unwrap();
+        let replay_program = compile_whole(&source, true).unwrap();
         let edges = Trace::open(folder).unwrap().edges().unwrap();
         assert!(
             edges
                 .iter()
                 .any(|(event, earlier)| event - earlier > waits::WINDOW)
         );
-        let seen = what_is_over(&reel);
+        let seen = what_is_over(&replay_program);
         for (event, earlier) in edges {
             let lane = seen[&earlier].0;
             assert!(
@@ -34,18 +34,20 @@ fn every_edge_of_a_trace_is_kept_by_waits_and_the_order_of_lanes() {
 }
 
 /// Of each row: its lane, and how far each lane must have come when it begins (the row after).
-fn what_is_over(reel: &Reel) -> BTreeMap<u64, (usize, Vec<u64>)> {
-    let lanes = cues(reel);
+fn what_is_over(replay_program: &ReplayProgram) -> BTreeMap<u64, (usize, Vec<u64>)> {
+    let lanes = scheduled(replay_program);
     let mut rows: Vec<_> = lanes
         .into_iter()
         .enumerate()
-        .flat_map(|(lane, cues)| {
-            cues.into_iter()
-                .map(move |(cue, waits)| (cue.row, lane, waits))
+        .flat_map(|(lane, scheduled)| {
+            scheduled
+                .into_iter()
+                .map(move |(scheduled, waits)| (scheduled.row, lane, waits))
         })
         .collect();
     rows.sort_by_key(|(row, ..)| *row);
-    let mut now = vec![vec![0; usize::from(reel.lanes)]; usize::from(reel.lanes)];
+    let mut now =
+        vec![vec![0; usize::from(replay_program.lanes)]; usize::from(replay_program.lanes)];
     let mut seen: BTreeMap<u64, (usize, Vec<u64>)> = BTreeMap::new();
     for (row, lane, waits) in rows {
         for wait in waits {
@@ -64,12 +66,12 @@ fn what_is_over(reel: &Reel) -> BTreeMap<u64, (usize, Vec<u64>)> {
 /// The think times before the first events of the threads of a log, in milliseconds.
 fn first_gaps(log: &str) -> Vec<u64> {
     let (_folder, trace) = imported(log, "");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
     assert!(lanes[1][0].1.iter().any(|wait| wait.lane == 0));
     let firsts = lanes.iter().map(|lane| &lane[0].0);
     firsts
-        .map(|cue| cue.gap_ns.max(cue.after_ns) / 1_000_000)
+        .map(|scheduled| scheduled.gap_ns.max(scheduled.after_ns) / 1_000_000)
         .collect()
 }
 
@@ -102,11 +104,11 @@ fn a_pause_counts_from_what_kept_its_thread_waiting_and_from_nothing_else_that_i
 10 1700000003.500000 access(\"/r/c\", F_OK) = 0 <0.000010>
 ";
     let (_folder, trace) = imported(log, "");
-    let lanes = cues(&compile_whole(&source_of(&trace), true).unwrap());
-    let (cue, waits) = lanes[0].last().unwrap();
+    let lanes = scheduled(&compile_whole(&source_of(&trace), true).unwrap());
+    let (scheduled, waits) = lanes[0].last().unwrap();
     let rows: Vec<u64> = waits.iter().map(|wait| wait.row).collect();
-    assert_eq!((rows, cue.after_ns / 1_000_000), (vec![1, 2], 2499));
-    assert_eq!(cue.start_ns / 100_000_000, 35);
+    assert_eq!((rows, scheduled.after_ns / 1_000_000), (vec![1, 2], 2499));
+    assert_eq!(scheduled.start_ns / 100_000_000, 35);
 }
 
 #[test]
@@ -123,10 +125,13 @@ fn who_waited_for_a_process_without_events_waits_as_long_again() {
     let another = "12 1700000060.100000 mkdir(\"/r/c\", 0755) = 0 <0.000010>\n";
     for log in [log.to_owned(), format!("{log}{another}")] {
         let (_folder, trace) = imported(&log, "");
-        let lanes = cues(&compile_whole(&source_of(&trace), true).unwrap());
-        let cue = &lanes[0][1].0;
+        let lanes = scheduled(&compile_whole(&source_of(&trace), true).unwrap());
+        let scheduled = &lanes[0][1].0;
         assert_eq!(
-            (cue.gap_ns / 1_000_000_000, cue.start_ns / 1_000_000_000),
+            (
+                scheduled.gap_ns / 1_000_000_000,
+                scheduled.start_ns / 1_000_000_000
+            ),
             (60, 60)
         );
     }

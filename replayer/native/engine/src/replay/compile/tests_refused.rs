@@ -1,8 +1,8 @@
 //! What a program was refused: it stays as it is.
 
 use super::compile_whole;
-use super::tests::{cues, imported, omitted, source_of};
-use crate::replay::reel::{Deed, Recorded, Through};
+use super::tests::{imported, omitted, scheduled, source_of};
+use crate::replay::program::{Recorded, ReplayCall, Through};
 use std::collections::BTreeMap;
 
 /// A user without rights in `/r/ro`: every call that would change something, and two that read.
@@ -33,15 +33,15 @@ const DENIED: &str = "\
 #[test]
 fn changes_that_were_denied_are_looked_up_or_left_out() {
     let (_folder, trace) = imported(DENIED, "ro\td\t0\t755\t\nro/f\tf\t5\t644\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
-    let told = lanes[0].iter().map(|(cue, _)| {
-        let looked_up = matches!(cue.recorded, Recorded::Denied(1 | 13));
-        match &cue.deed {
-            Deed::Stat { .. } if looked_up => "stat",
-            Deed::Lstat { .. } if looked_up => "lstat",
-            Deed::Omit { .. } => "omitted",
-            _ if looked_up => panic!("{cue:?}"),
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
+    let told = lanes[0].iter().map(|(scheduled, _)| {
+        let looked_up = matches!(scheduled.recorded, Recorded::Denied(1 | 13));
+        match &scheduled.call {
+            ReplayCall::Stat { .. } if looked_up => "stat",
+            ReplayCall::Lstat { .. } if looked_up => "lstat",
+            ReplayCall::Omit { .. } => "omitted",
+            _ if looked_up => panic!("{scheduled:?}"),
             _ => "made",
         }
     });
@@ -55,10 +55,10 @@ fn changes_that_were_denied_are_looked_up_or_left_out() {
     ];
     assert_eq!(told, [expected.as_flattened(), &["made"]].concat());
     let left_out = BTreeMap::from([("change of an open file that was denied", 2)]);
-    assert_eq!(omitted(&reel), left_out);
+    assert_eq!(omitted(&replay_program), left_out);
     assert!(matches!(
-        lanes[0][1].0.deed,
-        Deed::Stat { at } if at.from.is_some()
+        lanes[0][1].0.call,
+        ReplayCall::Stat { at } if at.from.is_some()
     ));
 }
 
@@ -76,20 +76,22 @@ const REFUSED: &str = "\
 #[test]
 fn locks_that_were_not_given_are_not_waited_for_and_leave_what_there_was() {
     let (_folder, trace) = imported(REFUSED, "");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
-    let told = lanes[0].iter().filter_map(|(cue, _)| match cue.deed {
-        Deed::Lock {
-            wait, kind, before, ..
-        } => Some((u32::from(wait), kind, before)),
-        Deed::Flock { operation, .. } => Some((operation, 0, 0)),
-        _ => None,
-    });
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
+    let told = lanes[0]
+        .iter()
+        .filter_map(|(scheduled, _)| match scheduled.call {
+            ReplayCall::Lock {
+                wait, kind, before, ..
+            } => Some((u32::from(wait), kind, before)),
+            ReplayCall::Flock { operation, .. } => Some((operation, 0, 0)),
+            _ => None,
+        });
     let told: Vec<_> = told.collect();
     let ranges = [(0, 0, 2), (0, 1, 0), (0, 1, 2)];
     assert_eq!(told, [&ranges[..], &[(2 | 4, 0, 0), (2, 0, 0)]].concat());
     let reason = "lock that was refused because of a deadlock";
-    assert_eq!(omitted(&reel), BTreeMap::from([(reason, 1)]));
+    assert_eq!(omitted(&replay_program), BTreeMap::from([(reason, 1)]));
 }
 
 /// What `O_PATH` opens has no other attributes than those of its name.
@@ -105,12 +107,14 @@ const PLACES: &str = "\
 #[test]
 fn what_only_stands_for_a_name_is_reached_by_an_empty_path() {
     let (_folder, trace) = imported(PLACES, "f\tf\t5\t644\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
-    let told = lanes[0].iter().filter_map(|(cue, _)| match cue.deed {
-        Deed::Fchown { through, .. } => Some(through),
-        _ => None,
-    });
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
+    let told = lanes[0]
+        .iter()
+        .filter_map(|(scheduled, _)| match scheduled.call {
+            ReplayCall::Fchown { through, .. } => Some(through),
+            _ => None,
+        });
     let told: Vec<_> = told.collect();
     let plain = Through::Descriptor;
     assert_eq!(told, [Through::EmptyPath, plain, plain]);
@@ -126,13 +130,15 @@ const WAYS: &str = "\
 #[test]
 fn what_openat2_may_not_meet_is_told_and_what_it_may_not_leave_is_not_opened() {
     let (_folder, trace) = imported(WAYS, "d\td\t0\t755\t\nf\tf\t5\t644\t\n");
-    let reel = compile_whole(&source_of(&trace), true).unwrap();
-    let lanes = cues(&reel);
-    let told = lanes[0].iter().filter_map(|(cue, _)| match cue.deed {
-        Deed::Open { resolve, .. } => Some(resolve),
-        _ => None,
-    });
+    let replay_program = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = scheduled(&replay_program);
+    let told = lanes[0]
+        .iter()
+        .filter_map(|(scheduled, _)| match scheduled.call {
+            ReplayCall::Open { resolve, .. } => Some(resolve),
+            _ => None,
+        });
     assert_eq!(told.collect::<Vec<_>>(), [4, 0]);
     let reason = "open that would leave its directory or file system";
-    assert_eq!(omitted(&reel), BTreeMap::from([(reason, 1)]));
+    assert_eq!(omitted(&replay_program), BTreeMap::from([(reason, 1)]));
 }

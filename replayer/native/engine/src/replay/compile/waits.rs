@@ -1,7 +1,7 @@
 //! Waits: which lane played an earlier row, and which waits follow from others.
 
 use super::slots::Seat;
-use crate::replay::reel::{Lane, Wait};
+use crate::replay::program::{Lane, Wait};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl Waits {
         }
     }
 
-    /// A lane plays a row, until a time since the begin of the reel.
+    /// A lane plays a row, until a time since the begin of the replay program.
     pub(crate) fn plays(&mut self, (lane, row): Seat, end_ns: u64) {
         match &mut self.recent {
             Recent::None => {}
@@ -99,7 +99,7 @@ impl Waits {
         ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
-    /// Lane and end of an event that kept a thread waiting, if it is one of the reel and is remembered.
+    /// Lane and end of an event that kept a thread waiting, if it is one of the replay program and is remembered.
     pub(crate) fn kept_by(&self, row: u64) -> Option<(Lane, u64)> {
         self.recent(row)
     }

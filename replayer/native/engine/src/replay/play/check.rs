@@ -1,7 +1,7 @@
 //! Whether an event ended as it was recorded. Pure: what is different and why that may be so, nothing is counted here.
 
 use crate::ops::{OK, Op, outcome_name, outcome_of_errno};
-use crate::replay::reel::Recorded;
+use crate::replay::program::Recorded;
 use crate::sys::Answer;
 use rustix::io::Errno;
 

@@ -1,22 +1,22 @@
-//! The chunks of a performance, handed to its lanes: the fastest lane is only a few ahead of the slowest.
+//! The batches of a performance, handed to its lanes: the fastest lane is only a few ahead of the slowest.
 
-use crate::crowd::NAG;
 use crate::lock::hold;
-use crate::replay::reel::{Chunk, Chunks};
+use crate::replay::program::{CallBatch, CallBatches};
+use crate::user_threads::NAG;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::thread::{Thread, current, park_timeout};
 
-/// Chunks in memory at a time (chosen: what bounds it is a lane that thinks while the others play).
+/// Batches in memory at a time (chosen: what bounds it is a lane that thinks while the others play).
 const CHUNKS: usize = 8;
 
 struct State {
-    chunks: Box<dyn Chunks>,
-    ready: VecDeque<Arc<Chunk>>,
+    batches: Box<dyn CallBatches>,
+    ready: VecDeque<Arc<CallBatch>>,
     /// The number of the first that is ready.
     first: u64,
     ended: bool,
-    /// Which chunk each lane is in.
+    /// Which batch each lane is in.
     lanes: Box<[u64]>,
     sleepers: Vec<Thread>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Feed {
     state: Mutex<State>,
 }
 
-/// Why there is no chunk.
+/// Why there is no batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Dry {
     /// The performance is over.
@@ -35,13 +35,13 @@ pub(crate) enum Dry {
 }
 
 enum Look {
-    Found(Arc<Chunk>),
+    Found(Arc<CallBatch>),
     End,
     Wait,
 }
 
 impl State {
-    /// A lane wants a chunk, and none before it any more.
+    /// A lane wants a batch, and none before it any more.
     fn look(&mut self, lane: usize, number: u64) -> Result<Look, String> {
         if let Some(at) = self.lanes.get_mut(lane) {
             *at = number;
@@ -49,8 +49,8 @@ impl State {
         self.forget();
         loop {
             let index = usize::try_from(number.saturating_sub(self.first)).unwrap_or(usize::MAX);
-            if let Some(chunk) = self.ready.get(index) {
-                return Ok(Look::Found(Arc::clone(chunk)));
+            if let Some(batch) = self.ready.get(index) {
+                return Ok(Look::Found(Arc::clone(batch)));
             }
             if self.ended {
                 return Ok(Look::End);
@@ -58,14 +58,14 @@ impl State {
             if self.ready.len() >= CHUNKS {
                 return Ok(Look::Wait);
             }
-            match self.chunks.next()? {
-                Some(chunk) => self.ready.push_back(chunk),
+            match self.batches.next()? {
+                Some(batch) => self.ready.push_back(batch),
                 None => self.ended = true,
             }
         }
     }
 
-    /// Drop chunks that every lane has left behind.
+    /// Drop batches that every lane has left behind.
     fn forget(&mut self) {
         let slowest = self.lanes.iter().copied().min().unwrap_or(0);
         while self.first < slowest && self.ready.pop_front().is_some() {
@@ -76,10 +76,10 @@ impl State {
 }
 
 impl Feed {
-    pub(crate) fn new(chunks: Box<dyn Chunks>, lanes: usize) -> Feed {
+    pub(crate) fn new(batches: Box<dyn CallBatches>, lanes: usize) -> Feed {
         Feed {
             state: Mutex::new(State {
-                chunks,
+                batches,
                 ready: VecDeque::new(),
                 first: 0,
                 ended: false,
@@ -89,17 +89,17 @@ impl Feed {
         }
     }
 
-    /// A chunk by its number, which rises by one from call to call; `None` after the last.
+    /// A batch by its number, which rises by one from call to call; `None` after the last.
     pub(crate) fn take(
         &self,
         lane: usize,
         number: u64,
         is_over: &impl Fn() -> bool,
-    ) -> Result<Option<Arc<Chunk>>, Dry> {
+    ) -> Result<Option<Arc<CallBatch>>, Dry> {
         loop {
             let mut state = hold(&self.state);
             match state.look(lane, number).map_err(Dry::Broken)? {
-                Look::Found(chunk) => return Ok(Some(chunk)),
+                Look::Found(batch) => return Ok(Some(batch)),
                 Look::End => return Ok(None),
                 Look::Wait => state.sleepers.push(current()),
             }
@@ -133,13 +133,13 @@ mod tests {
 
     struct Counted(u64, u64);
 
-    impl Chunks for Counted {
-        fn next(&mut self) -> Result<Option<Arc<Chunk>>, String> {
+    impl CallBatches for Counted {
+        fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
             if self.0 == self.1 {
                 return Ok(None);
             }
             self.0 += 1;
-            Ok(Some(Arc::new(Chunk {
+            Ok(Some(Arc::new(CallBatch {
                 lanes: Box::default(),
                 waits: Box::default(),
                 texts: vec![u8::try_from(self.0).unwrap_or(0)].into(),
@@ -154,9 +154,9 @@ mod tests {
         std::thread::scope(|scope| {
             let fast = scope.spawn(|| {
                 let mut number = 0;
-                while let Some(chunk) = feed.take(0, number, &|| false).unwrap() {
+                while let Some(batch) = feed.take(0, number, &|| false).unwrap() {
                     number += 1;
-                    assert_eq!(u64::from(chunk.texts[0]), number);
+                    assert_eq!(u64::from(batch.texts[0]), number);
                     taken.store(number, std::sync::atomic::Ordering::SeqCst);
                 }
                 feed.leave(0);

@@ -2,13 +2,13 @@
 
 use crate::ops::Op;
 use crate::program::EntryKind;
-use crate::pulse::{Place, Pulse};
 use crate::replay::names::{Names, Ready};
-use crate::replay::reel::{PathId, Reel};
+use crate::replay::program::{PathId, ReplayProgram};
 use crate::sys::below::{
     change_mode, close, create, list, make_directory, make_link, open_listing, open_place,
     remove_directory, status_of, unlink, write_all,
 };
+use crate::thread_state::{Place, ThreadState};
 use crate::written::Written;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -29,19 +29,19 @@ pub(super) type Fault = (Errno, Vec<u8>);
 pub(crate) struct Site<'a> {
     pub(crate) folder: BorrowedFd<'a>,
     pub(crate) names: &'a Names,
-    pub(crate) reel: &'a Reel,
-    pub(crate) pulse: &'a Pulse,
+    pub(crate) replay_program: &'a ReplayProgram,
+    pub(crate) thread_state: &'a ThreadState,
 }
 
 impl Site<'_> {
     /// Make a call where others see it hanging.
     fn seen<V>(&self, op: Op, path: PathId, call: impl FnOnce() -> V) -> V {
-        self.pulse.show(op, Place::name(path), call)
+        self.thread_state.show(op, Place::name(path), call)
     }
 
     /// Whether the performance is not broken off: EINTR where it is.
     fn proceed(&self) -> Result<(), Errno> {
-        if self.pulse.is_cut() {
+        if self.thread_state.is_cut() {
             return Err(Errno::INTR);
         }
         Ok(())
@@ -60,12 +60,12 @@ impl Site<'_> {
 
     /// Whether the plan's own layout has made what a performance finds.
     fn is_laid_out(&self, turn: u64) -> bool {
-        let first = self.names.entries(self.reel).next();
+        let first = self.names.entries(self.replay_program).next();
         let there = first.map(|entry| {
             let status = || self.status(entry.path.to_bytes());
             self.seen(Op::Lstat, entry.id, status).is_ok()
         });
-        turn == 0 && self.reel.laid_out && there.unwrap_or(true)
+        turn == 0 && self.replay_program.laid_out && there.unwrap_or(true)
     }
 
     fn status(&self, path: &[u8]) -> Result<FileType, Errno> {
@@ -83,12 +83,12 @@ pub(crate) fn lay_out(site: &Site<'_>, turn: u64, written: &Written) -> Result<(
     if site.is_laid_out(turn) {
         return Ok(());
     }
-    for entry in site.names.entries(site.reel) {
+    for entry in site.names.entries(site.replay_program) {
         let path = entry.path.to_bytes();
         make(site, &entry, written).map_err(at(path))?;
     }
     // Modes of directories come last: they may forbid what was just done.
-    for entry in site.names.entries(site.reel) {
+    for entry in site.names.entries(site.replay_program) {
         if entry.kind == EntryKind::Directory {
             let path = entry.path.to_bytes();
             site.proceed().map_err(at(path))?;
@@ -148,7 +148,7 @@ fn make_file(
 
 /// Remove the topmost paths of a performance with all that is below them; no link is followed and no mount entered.
 pub(crate) fn remove(site: &Site<'_>, is_over: &impl Fn() -> bool) -> Result<(), Fault> {
-    for (id, path) in site.names.tops(site.reel) {
+    for (id, path) in site.names.tops(site.replay_program) {
         let path = path.to_bytes();
         match remove_top(site, (id, path), is_over) {
             // It is not there, or neither is where it would be.

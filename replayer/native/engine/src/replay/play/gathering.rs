@@ -52,7 +52,7 @@ impl Outcome {
 #[derive(Debug)]
 pub(crate) struct Gathering {
     halted: AtomicBool,
-    /// Companions that have not ended.
+    /// Helpers that have not ended.
     remaining: AtomicUsize,
     outcome: Mutex<Outcome>,
     /// The user's own thread.
@@ -60,11 +60,11 @@ pub(crate) struct Gathering {
 }
 
 impl Gathering {
-    /// Of so many companions; to be made by the user's own thread.
-    pub(crate) fn new(companions: usize) -> Gathering {
+    /// Of so many helpers; to be made by the user's own thread.
+    pub(crate) fn new(helpers: usize) -> Gathering {
         Gathering {
             halted: AtomicBool::new(false),
-            remaining: AtomicUsize::new(companions),
+            remaining: AtomicUsize::new(helpers),
             outcome: Mutex::default(),
             owner: current(),
         }
@@ -81,7 +81,7 @@ impl Gathering {
         self.halted.store(true, Ordering::SeqCst);
     }
 
-    /// A companion has ended. Called once for each, also for one that could not begin.
+    /// A helper has ended. Called once for each, also for one that could not begin.
     pub(crate) fn leave(&self, outcome: Outcome) {
         hold(&self.outcome).add(outcome);
         self.remaining.fetch_sub(1, Ordering::SeqCst);
@@ -96,13 +96,13 @@ impl Gathering {
         self.remaining.load(Ordering::SeqCst)
     }
 
-    /// What became of all companions.
+    /// What became of all helpers.
     pub(crate) fn outcome(&self) -> Outcome {
         std::mem::take(&mut *hold(&self.outcome))
     }
 }
 
-/// Says that a companion has ended, whatever ended it.
+/// Says that a helper has ended, whatever ended it.
 pub(super) struct Leaving<'a> {
     gathering: &'a Gathering,
     pub(super) outcome: Outcome,

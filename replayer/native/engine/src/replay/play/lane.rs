@@ -1,20 +1,20 @@
-//! A lane of a performance, played by a companion.
+//! A lane of a performance, played by a helper.
 
 use super::gathering::{Leaving, Outcome};
 use super::living::{Confined, Duty, Living, confine};
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::Stage;
-use crate::crowd::{NAG, interrupt};
-use crate::pulse::{ABANDONED, Pulse};
 use crate::sys::Places;
+use crate::thread_state::{ABANDONED, ThreadState};
+use crate::user_threads::{NAG, interrupt};
 use std::sync::Arc;
 use std::thread::park_timeout;
 
-/// A companion's part in a performance.
+/// A helper's part in a performance.
 pub(super) struct Role {
     pub(super) stage: Arc<Stage>,
-    pub(super) user: Arc<Pulse>,
+    pub(super) user: Arc<ThreadState>,
     pub(super) duty: Duty,
 }
 
@@ -45,9 +45,9 @@ fn perform<K: Places>(
     (confined, tools): (&mut Confined<K>, &mut Tools),
     outcome: &mut Outcome,
 ) {
-    let (setting, pulse, stage) = (&living.setting, &living.pulse, &role.stage);
-    pulse.set_names(&stage.names);
-    let is_over = || stage.is_over(pulse);
+    let (setting, thread_state, stage) = (&living.setting, &living.thread_state, &role.stage);
+    thread_state.set_names(&stage.names);
+    let is_over = || stage.is_over(thread_state);
     let kernel = match confine(living, &role.duty, confined.take(), is_over) {
         Ok(found) => &confined.insert(found).1,
         Err(halt) => {
@@ -61,7 +61,7 @@ fn perform<K: Places>(
     let seat = Seat {
         setting,
         kernel,
-        pulse,
+        thread_state,
         journal: &mut journal,
         tools,
     };

@@ -1,14 +1,14 @@
-//! A pipeline of a plan: stages that go through the entries of a dataset side by side, each on a companion.
+//! A pipeline of a plan: stages that go through the entries of a dataset side by side, each on a helper.
 
 use super::gathering::{Gathering, Leaving, Outcome};
 use super::living::{Confined, Duty, Living, confine};
 use super::progress::Progress;
 use crate::interpreter::{Halt, Interpreter, Shift};
 use crate::program::{Each, Pipeline};
-use crate::pulse::Pulse;
-use crate::replay::reel::Wait;
+use crate::replay::program::Wait;
 use crate::segment::Segment;
 use crate::sys::Places;
+use crate::thread_state::ThreadState;
 use std::sync::Arc;
 
 /// A pipeline under way.
@@ -31,9 +31,9 @@ impl Line {
         }
     }
 
-    /// Whether a stage on the thread of this pulse shall do nothing more.
-    fn is_over(&self, pulse: &Pulse) -> bool {
-        self.gathering.is_halted() || pulse.is_cut()
+    /// Whether a stage on the thread of this thread state shall do nothing more.
+    fn is_over(&self, thread_state: &ThreadState) -> bool {
+        self.gathering.is_halted() || thread_state.is_cut()
     }
 }
 
@@ -41,7 +41,7 @@ impl Line {
 pub(crate) struct LineStage<'a> {
     line: &'a Line,
     number: usize,
-    pulse: &'a Pulse,
+    thread_state: &'a ThreadState,
 }
 
 impl LineStage<'_> {
@@ -73,7 +73,7 @@ impl LineStage<'_> {
     /// # Errors
     /// The pipeline is over before.
     pub(crate) fn wait(&self, turn: u64) -> Result<(), Halt> {
-        let is_over = || self.line.is_over(self.pulse);
+        let is_over = || self.line.is_over(self.thread_state);
         let done = self.before().is_none_or(|lane| {
             let wait = Wait { lane, row: turn };
             self.line.progress.wait(wait, &is_over)
@@ -93,7 +93,7 @@ impl LineStage<'_> {
     }
 }
 
-/// A companion's place in a line.
+/// A helper's place in a line.
 pub(super) struct Post {
     pub(super) line: Arc<Line>,
     pub(super) number: usize,
@@ -119,19 +119,19 @@ fn work<K: Places>(
     confined: &mut Confined<K>,
     outcome: &mut Outcome,
 ) -> Result<(), Halt> {
-    let (line, pulse) = (&*post.line, &*living.pulse);
-    let is_over = || line.is_over(pulse);
+    let (line, thread_state) = (&*post.line, &*living.thread_state);
+    let is_over = || line.is_over(thread_state);
     let (target, kernel) = confine(living, &post.duty, confined.take(), is_over)?;
     let journal = living.journal(&post.duty);
     let round = post.segment.round;
-    let interpreter = Interpreter::new(&living.setting, pulse, kernel, journal, round);
+    let interpreter = Interpreter::new(&living.setting, thread_state, kernel, journal, round);
     let mut interpreter = interpreter
         .in_segment(&post.segment)
         .on_shift(post.shift, post.number);
     let stage = LineStage {
         line,
         number: post.number,
-        pulse,
+        thread_state,
     };
     let result = interpreter.stage(&stage);
     let (kernel, mut journal) = interpreter.leave();

@@ -3,9 +3,9 @@
 use crate::clock::now_ns;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::Op;
-use crate::pulse::{Place, Pulse};
 use crate::record::event::Event;
 use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
+use crate::thread_state::{Place, ThreadState};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -20,25 +20,25 @@ pub(super) struct Duty {
     pub(super) began: (u64, bool),
 }
 
-/// A companion's thread, from its begin to its end.
+/// A helper's thread, from its begin to its end.
 pub(super) struct Living {
     pub(super) setting: Arc<Setting>,
-    pub(super) pulse: Arc<Pulse>,
+    pub(super) thread_state: Arc<ThreadState>,
 }
 
 impl Living {
-    pub(super) fn new(setting: &Arc<Setting>, pulse: &Arc<Pulse>) -> Living {
+    pub(super) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> Living {
         prepare_thread();
         // As for a user's own thread.
         own_folder_state();
         let thread = thread_id();
         if let Some(waiting) = setting.run_queue.enter(thread) {
-            pulse.set_waiting(waiting);
+            thread_state.set_waiting(waiting);
         }
-        pulse.set_thread(thread);
+        thread_state.set_thread(thread);
         Living {
             setting: Arc::clone(setting),
-            pulse: Arc::clone(pulse),
+            thread_state: Arc::clone(thread_state),
         }
     }
 
@@ -48,8 +48,8 @@ impl Living {
         let lane = u32::try_from(duty.lane).unwrap_or(0);
         let journal = Journal::new(
             Arc::clone(recorder),
-            recorder.shard(self.pulse.user.wrapping_add(lane)),
-            Arc::clone(&self.pulse),
+            recorder.shard(self.thread_state.user.wrapping_add(lane)),
+            Arc::clone(&self.thread_state),
             duty.target,
             self.setting.begin_ns,
         );
@@ -62,14 +62,14 @@ impl Living {
 
 impl Drop for Living {
     fn drop(&mut self) {
-        self.pulse.clear_thread();
-        if let Some(waiting) = self.pulse.waiting() {
+        self.thread_state.clear_thread();
+        if let Some(waiting) = self.thread_state.waiting() {
             self.setting.run_queue.leave(waiting);
         }
     }
 }
 
-/// Where a companion is confined to: a target, and the calls that may be made there.
+/// Where a helper is confined to: a target, and the calls that may be made there.
 pub(super) type Confined<K> = Option<(u16, K)>;
 
 /// Confine this thread to where its task is done, unless it is; a failure is told.
@@ -79,18 +79,18 @@ pub(super) fn confine<K: Places>(
     confined: Confined<K>,
     is_over: impl Fn() -> bool,
 ) -> Result<(u16, K), Halt> {
-    living.pulse.set_target(duty.target);
+    living.thread_state.set_target(duty.target);
     if let Some(confined) = confined.filter(|(target, _)| *target == duty.target) {
         return Ok(confined);
     }
     let enter = || K::enter(&duty.folder);
-    match living.pulse.show(Op::Chdir, Place::FOLDER, enter) {
+    match living.thread_state.show(Op::Chdir, Place::FOLDER, enter) {
         Ok(kernel) => Ok((duty.target, kernel)),
         Err(Errno::INTR) if is_over() => Err(Halt::Cut),
         Err(errno) => {
             living.setting.recorder.log(&Event::Broken {
                 t_ns: now_ns().saturating_sub(living.setting.begin_ns),
-                user: living.pulse.user,
+                user: living.thread_state.user,
                 message: format!("lane {} cannot enter the run's folder: {errno}", duty.lane),
             });
             Err(Halt::Failed)

@@ -1,21 +1,21 @@
-//! Plays reels: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
+//! Plays replay programs: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
 //!
-//! `band`, `companion` and `living` have the threads, `gathering` and `stage` what they share, `player` is one lane; `deeds*` are the calls, `results`
+//! `lane threads`, `helper` and `living` have the threads, `gathering` and `stage` what they share, `player` is one lane; `calls*` are the calls, `results`
 //! and `check` judge what they returned, `ledger` counts it for the door. The same threads do the stages of pipelines: `line`.
 
-mod band;
+mod calls;
+mod calls_attribute;
+mod calls_data;
+mod calls_file;
+mod calls_others;
+mod calls_path;
 mod check;
-mod companion;
-mod deeds;
-mod deeds_attribute;
-mod deeds_data;
-mod deeds_file;
-mod deeds_others;
-mod deeds_path;
 mod feed;
 mod files;
 mod gathering;
+mod helper;
 mod lane;
+mod lane_threads;
 mod ledger;
 mod line;
 mod living;
@@ -29,7 +29,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use band::Band;
+pub(crate) use lane_threads::LaneThreads;
 pub(crate) use ledger::{Example, Ledger};
 pub(crate) use line::LineStage;
 pub(crate) use pace::wait_until;

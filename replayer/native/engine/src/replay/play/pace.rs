@@ -1,7 +1,7 @@
 //! When events of a replay are due, and waiting for it precisely. The only place where lanes sleep for a time.
 
 use crate::clock::now_ns;
-use crate::pulse::Pulse;
+use crate::thread_state::ThreadState;
 use std::time::Duration;
 
 /// A sleep ends so much late at most, mostly: the rest is spent looking at the clock. Measured on a busy virtual machine with a timer
@@ -75,19 +75,19 @@ pub(crate) fn scaled(ns: u64, speed_percent: u32) -> u64 {
 #[inline]
 pub(crate) fn wait_until(
     deadline_ns: u64,
-    pulse: &Pulse,
+    thread_state: &ThreadState,
     is_over: &impl Fn() -> bool,
     idle: impl FnMut(u64),
 ) -> bool {
     if now_ns() >= deadline_ns {
         return true;
     }
-    wait_long(deadline_ns, pulse, is_over, idle)
+    wait_long(deadline_ns, thread_state, is_over, idle)
 }
 
 fn wait_long(
     deadline_ns: u64,
-    pulse: &Pulse,
+    thread_state: &ThreadState,
     is_over: &impl Fn() -> bool,
     mut idle: impl FnMut(u64),
 ) -> bool {
@@ -96,14 +96,14 @@ fn wait_long(
         let now_ns = now_ns();
         let is_due = now_ns >= deadline_ns;
         if is_due || is_over() {
-            pulse.add_outside(now_ns.saturating_sub(looked_since_ns.unwrap_or(now_ns)));
+            thread_state.add_outside(now_ns.saturating_sub(looked_since_ns.unwrap_or(now_ns)));
             return is_due;
         }
         let left_ns = deadline_ns - now_ns;
         if left_ns > MARGIN_NS {
             idle(left_ns);
             let sleep = Duration::from_nanos(left_ns - MARGIN_NS);
-            pulse.rest(|| std::thread::park_timeout(sleep));
+            thread_state.rest(|| std::thread::park_timeout(sleep));
         } else {
             looked_since_ns.get_or_insert(now_ns);
             std::hint::spin_loop();
@@ -173,32 +173,34 @@ mod tests {
 
     #[test]
     fn nobody_wakes_early_and_a_cut_ends_a_long_sleep() {
-        let pulse = Pulse::new(0);
+        let thread_state = ThreadState::new(0);
         let deadline_ns = now_ns() + 300_000;
-        assert!(wait_until(deadline_ns, &pulse, &|| false, |_| ()));
+        assert!(wait_until(deadline_ns, &thread_state, &|| false, |_| ()));
         assert!(now_ns() >= deadline_ns);
         let far_ns = now_ns() + 3_600_000_000_000;
         std::thread::current().unpark();
         let mut naps = 0;
         let begin_ns = now_ns();
-        let cut = wait_until(far_ns, &pulse, &|| now_ns() > begin_ns, |_| naps += 1);
+        let cut = wait_until(far_ns, &thread_state, &|| now_ns() > begin_ns, |_| {
+            naps += 1;
+        });
         assert!(!cut);
         assert_eq!(naps, 0);
     }
 
     #[test]
     fn what_is_spent_looking_at_the_clock_is_counted_and_sleep_is_not() {
-        let pulse = Pulse::new(0);
+        let thread_state = ThreadState::new(0);
         let begin_ns = now_ns();
         // A thread that is put aside for so long has nothing left to wait for: then once more.
         for _ in 0..1000 {
-            wait_until(now_ns() + MARGIN_NS / 2, &pulse, &|| false, |_| ());
+            wait_until(now_ns() + MARGIN_NS / 2, &thread_state, &|| false, |_| ());
         }
-        let looked_ns = pulse.outside_ns();
+        let looked_ns = thread_state.outside_ns();
         assert!(looked_ns > 0 && looked_ns <= now_ns() - begin_ns);
         let soon_ns = now_ns() + 50_000_000;
-        assert!(wait_until(soon_ns, &pulse, &|| false, |_| ()));
+        assert!(wait_until(soon_ns, &thread_state, &|| false, |_| ()));
         let late_ns = now_ns() - soon_ns;
-        assert!(pulse.outside_ns() - looked_ns <= MARGIN_NS + late_ns);
+        assert!(thread_state.outside_ns() - looked_ns <= MARGIN_NS + late_ns);
     }
 }

@@ -1,4 +1,4 @@
-//! Plays the cues of one lane: waits for others, for its pace, makes the call between two looks at the clock, judges the result.
+//! Plays the scheduled calls of one lane: waits for others, for its pace, makes the call between two looks at the clock, judges the result.
 
 use super::feed::Dry;
 use super::ledger::Tally;
@@ -9,11 +9,11 @@ use crate::clock::now_ns;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::{KINDS, OK, Op, outcome_of_errno};
 use crate::program::ReplayPace;
-use crate::pulse::{Place, Pulse};
 use crate::record::event::Event;
-use crate::replay::reel::{Chunk, Cue, PathId};
+use crate::replay::program::{CallBatch, PathId, ScheduledCall};
 use crate::sys::replayed::Listing;
 use crate::sys::{Answer, Places, Scratch};
+use crate::thread_state::{Place, ThreadState};
 use std::sync::atomic::AtomicU64;
 
 /// A batch of samples is handed over before a wait as long as this (chosen: as when transactions end).
@@ -74,7 +74,7 @@ pub(crate) struct Player<'a, K> {
     pub(super) setting: &'a Setting,
     pub(super) stage: &'a Stage,
     pub(super) kernel: &'a K,
-    pub(super) pulse: &'a Pulse,
+    pub(super) thread_state: &'a ThreadState,
     pub(super) journal: &'a mut Journal,
     pub(super) tools: &'a mut Tools,
     pub(super) scratch: Scratch,
@@ -98,7 +98,7 @@ pub(crate) struct Player<'a, K> {
 pub(crate) struct Seat<'a, K> {
     pub(crate) setting: &'a Setting,
     pub(crate) kernel: &'a K,
-    pub(crate) pulse: &'a Pulse,
+    pub(crate) thread_state: &'a ThreadState,
     pub(crate) journal: &'a mut Journal,
     pub(crate) tools: &'a mut Tools,
 }
@@ -108,18 +108,20 @@ impl<'a, K: Places> Player<'a, K> {
         let Seat {
             setting,
             kernel,
-            pulse,
+            thread_state,
             journal,
             tools,
         } = seat;
         let first = usize::from(stage.cast.transaction) * KINDS;
         let floors = setting.recorder.slow_floors().get(first..first + KINDS);
-        let buffer = u32::try_from(lane).unwrap_or(0).wrapping_add(pulse.user);
+        let buffer = u32::try_from(lane)
+            .unwrap_or(0)
+            .wrapping_add(thread_state.user);
         Player {
             setting,
             stage,
             kernel,
-            pulse,
+            thread_state,
             journal,
             tools,
             scratch: setting.scratch.of_user(buffer),
@@ -137,7 +139,7 @@ impl<'a, K: Places> Player<'a, K> {
 
     /// Play the lane to its end; its counts go into the ledger.
     pub(crate) fn play(mut self) -> Played {
-        let played = self.play_chunks();
+        let played = self.play_batches();
         if played.is_err() {
             self.stage.halt();
         }
@@ -163,7 +165,7 @@ impl<'a, K: Places> Player<'a, K> {
         if let Some(errno) = fault {
             self.setting.recorder.log(&Event::Broken {
                 t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                user: self.pulse.user,
+                user: self.thread_state.user,
                 message: format!("the event log is incomplete: {errno}"),
             });
         }
@@ -177,14 +179,17 @@ impl<'a, K: Places> Player<'a, K> {
         self.setting.ledger.add(place, &tally);
     }
 
-    fn play_chunks(&mut self) -> Played {
-        let (stage, pulse, lane) = (self.stage, self.pulse, self.lane);
+    fn play_batches(&mut self) -> Played {
+        let (stage, thread_state, lane) = (self.stage, self.thread_state, self.lane);
         for number in 0.. {
-            match stage.feed.take(lane, number, &|| stage.is_over(pulse)) {
-                Ok(Some(chunk)) => {
-                    let cues = chunk.lanes.get(lane).map_or(&[][..], |cues| cues);
-                    for cue in cues {
-                        self.cue(&chunk, cue)?;
+            match stage
+                .feed
+                .take(lane, number, &|| stage.is_over(thread_state))
+            {
+                Ok(Some(batch)) => {
+                    let scheduled = batch.lanes.get(lane).map_or(&[][..], |scheduled| scheduled);
+                    for scheduled in scheduled {
+                        self.make(&batch, scheduled)?;
                     }
                     if self.tally.events >= HANDED {
                         self.hand_over();
@@ -195,7 +200,7 @@ impl<'a, K: Places> Player<'a, K> {
                 Err(Dry::Broken(why)) => {
                     self.setting.recorder.log(&Event::Broken {
                         t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                        user: pulse.user,
+                        user: thread_state.user,
                         message: why,
                     });
                     return Err(Halt::Failed);
@@ -206,19 +211,19 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     #[inline]
-    fn cue(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
-        if self.stage.is_over(self.pulse) {
+    fn make(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
+        if self.stage.is_over(self.thread_state) {
             return Err(Halt::Cut);
         }
-        if cue.waits.1 != 0 {
-            self.wait(chunk, cue)?;
+        if scheduled.waits.1 != 0 {
+            self.wait(batch, scheduled)?;
         }
         if self.stage.tempo.pace != ReplayPace::Asap {
-            self.pace(cue)?;
+            self.pace(scheduled)?;
         }
-        self.enact(chunk, cue)?;
+        self.enact(batch, scheduled)?;
         if self.is_shared {
-            self.stage.progress.complete(self.lane, cue.row);
+            self.stage.progress.complete(self.lane, scheduled.row);
         }
         Ok(())
     }
@@ -229,21 +234,25 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     /// Wait for events of other lanes. Only earlier ones are waited for, so no circle of lanes can wait for itself.
-    fn wait(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
-        let (stage, pulse) = (self.stage, self.pulse);
-        let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
-        let waits = chunk.waits.get(first..first + count).unwrap_or_default();
+    fn wait(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
+        let (stage, thread_state) = (self.stage, self.thread_state);
+        let (first, count) = (scheduled.waits.0 as usize, scheduled.waits.1 as usize);
+        let waits = batch.waits.get(first..first + count).unwrap_or_default();
         let begin_ns = self.pauses().then(now_ns);
-        for (number, wait) in waits.iter().filter(|wait| wait.row < cue.row).enumerate() {
-            if !stage.progress.wait(*wait, &|| stage.is_over(pulse)) {
+        for (number, wait) in waits
+            .iter()
+            .filter(|wait| wait.row < scheduled.row)
+            .enumerate()
+        {
+            if !stage.progress.wait(*wait, &|| stage.is_over(thread_state)) {
                 return Err(Halt::Cut);
             }
-            if number == 0 && cue.after_ns > 0 && begin_ns.is_some() {
+            if number == 0 && scheduled.after_ns > 0 && begin_ns.is_some() {
                 self.pause.kept_until(now_ns());
             }
         }
         // A lane that was cut off counts as finished, for nobody to wait for it, without having made its events.
-        if stage.is_over(pulse) {
+        if stage.is_over(thread_state) {
             return Err(Halt::Cut);
         }
         if let Some(begin_ns) = begin_ns {
@@ -253,18 +262,18 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     /// Wait until an event is due.
-    fn pace(&mut self, cue: &Cue) -> Played {
-        let (stage, pulse, tempo) = (self.stage, self.pulse, self.stage.tempo);
+    fn pace(&mut self, scheduled: &ScheduledCall) -> Played {
+        let (stage, thread_state, tempo) = (self.stage, self.thread_state, self.stage.tempo);
         let due_ns = if tempo.pace == ReplayPace::Timed {
-            let start_ns = scaled(cue.start_ns, tempo.speed_percent);
+            let start_ns = scaled(scheduled.start_ns, tempo.speed_percent);
             let due_ns = tempo.begin_ns.saturating_add(start_ns);
             self.due_ns = Some(due_ns);
             due_ns
         } else {
             let first = || now_ns().max(tempo.begin_ns);
             let last_ns = self.last_ns.unwrap_or_else(first);
-            let gap_ns = scaled(cue.gap_ns, tempo.speed_percent);
-            let after_ns = scaled(cue.after_ns, tempo.speed_percent);
+            let gap_ns = scaled(scheduled.gap_ns, tempo.speed_percent);
+            let after_ns = scaled(scheduled.after_ns, tempo.speed_percent);
             let due_ns = self.pause.plan(last_ns, gap_ns, after_ns);
             if due_ns <= last_ns {
                 return Ok(());
@@ -277,7 +286,7 @@ impl<'a, K: Places> Player<'a, K> {
                 journal.flush();
             }
         };
-        if wait_until(due_ns, pulse, &|| stage.is_over(pulse), idle) {
+        if wait_until(due_ns, thread_state, &|| stage.is_over(thread_state), idle) {
             Ok(())
         } else {
             Err(Halt::Cut)
@@ -287,17 +296,18 @@ impl<'a, K: Places> Player<'a, K> {
     /// Make calls that nobody times, but that others may see hanging.
     pub(super) fn untimed<V>(&self, act: Act, call: impl FnOnce(&K) -> V) -> V {
         let place = Place::name(act.path);
-        self.pulse.show(act.op, place, || call(self.kernel))
+        self.thread_state.show(act.op, place, || call(self.kernel))
     }
 
     /// Make a call between two looks at the clock.
     #[inline]
     pub(super) fn measure(&self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Ended {
         let start_ns = now_ns();
-        self.pulse.enter(act.op, Place::name(act.path), start_ns);
+        self.thread_state
+            .enter(act.op, Place::name(act.path), start_ns);
         let answer = if K::REAL { call(self.kernel) } else { Ok(0) };
         let end_ns = now_ns();
-        self.pulse.leave();
+        self.thread_state.leave();
         self.kernel.tidy();
         Ended {
             answer,

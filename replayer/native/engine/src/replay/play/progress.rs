@@ -1,9 +1,9 @@
 //! How far the lanes of a performance are, and waiting for one another: atomics, and a futex for those that wait long.
 
 use crate::clock::{now_ns, since_ns};
-use crate::crowd::NAG;
 use crate::lock::hold;
-use crate::replay::reel::Wait;
+use crate::replay::program::Wait;
+use crate::user_threads::NAG;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{Thread, current, park_timeout};

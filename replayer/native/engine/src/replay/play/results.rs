@@ -8,7 +8,7 @@ use crate::interpreter::Halt;
 use crate::ops::{CANCELLED, DIVERGED, END, Flag, OK};
 use crate::program::ReplayPace;
 use crate::record::event::{Divergence, Event};
-use crate::replay::reel::{Cue, Recorded};
+use crate::replay::program::{Recorded, ScheduledCall};
 use crate::sys::{Answer, Places};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const OFFERED: u64 = 20;
 impl<K: Places> Player<'_, K> {
     /// A call that could not be made, because an earlier one did not do what it was recorded to do.
     #[cold]
-    pub(super) fn lost(&mut self, cue: &Cue, act: Act, errno: Errno) -> Played {
+    pub(super) fn lost(&mut self, scheduled: &ScheduledCall, act: Act, errno: Errno) -> Played {
         let now_ns = now_ns();
         let ended = Ended {
             answer: if K::REAL { Err(errno) } else { Ok(0) },
@@ -27,24 +27,24 @@ impl<K: Places> Player<'_, K> {
             start_ns: now_ns,
             end_ns: now_ns,
         };
-        self.settle(cue, act, ended)
+        self.settle(scheduled, act, ended)
     }
 
     /// Record what a call did.
     #[inline]
-    pub(super) fn settle(&mut self, cue: &Cue, act: Act, ended: Ended) -> Played {
-        let is_plain = match (ended.answer, cue.recorded) {
+    pub(super) fn settle(&mut self, scheduled: &ScheduledCall, act: Act, ended: Ended) -> Played {
+        let is_plain = match (ended.answer, scheduled.recorded) {
             (Ok(_), Recorded::Well) => true,
             (Ok(got), Recorded::Exactly(recorded)) => got == recorded,
             (Err(errno), Recorded::Error(recorded)) => errno.raw_os_error() == recorded,
             _ => false,
         };
         if is_plain && K::REAL {
-            self.book(cue, act, ended, Verdict::Matched);
+            self.book(scheduled, act, ended, Verdict::Matched);
             return Ok(());
         }
-        let verdict = self.judged(cue.recorded, act, ended, false);
-        self.book_other(cue, act, ended, verdict)
+        let verdict = self.judged(scheduled.recorded, act, ended, false);
+        self.book_other(scheduled, act, ended, verdict)
     }
 
     #[cold]
@@ -69,11 +69,17 @@ impl<K: Places> Player<'_, K> {
 
     /// Record a call whose result is as it should be.
     #[inline]
-    pub(super) fn book(&mut self, cue: &Cue, act: Act, ended: Ended, verdict: Verdict) {
+    pub(super) fn book(
+        &mut self,
+        scheduled: &ScheduledCall,
+        act: Act,
+        ended: Ended,
+        verdict: Verdict,
+    ) {
         let outcome = Self::succeeded_as(act, ended);
         self.tally.compared += u64::from(verdict != Verdict::Unknown);
         self.tally.matched += u64::from(verdict == Verdict::Matched);
-        self.sample(cue, act, ended, (outcome, true));
+        self.sample(scheduled, act, ended, (outcome, true));
     }
 
     /// The outcome of a call whose result is as it should be: reading that moved nothing has found the end.
@@ -86,13 +92,18 @@ impl<K: Places> Player<'_, K> {
 
     /// Whether a call ended by our own signal, because the lane is to end: what it would have returned nobody knows.
     pub(super) fn is_broken_off<V>(&self, answer: &Answer<V>) -> bool {
-        matches!(answer, Err(Errno::INTR)) && self.stage.is_over(self.pulse)
+        matches!(answer, Err(Errno::INTR)) && self.stage.is_over(self.thread_state)
     }
 
     /// Record what was broken off: it would have taken longer.
     #[cold]
-    pub(super) fn break_off(&mut self, cue: &Cue, act: Act, ended: Ended) -> Played {
-        self.sample(cue, act, ended, (CANCELLED, true));
+    pub(super) fn break_off(
+        &mut self,
+        scheduled: &ScheduledCall,
+        act: Act,
+        ended: Ended,
+    ) -> Played {
+        self.sample(scheduled, act, ended, (CANCELLED, true));
         Err(Halt::Cut)
     }
 
@@ -100,17 +111,17 @@ impl<K: Places> Player<'_, K> {
     #[cold]
     pub(super) fn book_other(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         act: Act,
         ended: Ended,
         verdict: Verdict,
     ) -> Played {
         if self.is_broken_off(&ended.answer) {
-            return self.break_off(cue, act, ended);
+            return self.break_off(scheduled, act, ended);
         }
         match verdict {
             Verdict::Matched | Verdict::Unknown => {
-                self.book(cue, act, ended, verdict);
+                self.book(scheduled, act, ended, verdict);
                 Ok(())
             }
             Verdict::Allowed(allowance) => {
@@ -118,7 +129,12 @@ impl<K: Places> Player<'_, K> {
                 if let Some(count) = self.tally.allowed.get_mut(allowance as usize) {
                     *count += 1;
                 }
-                self.sample(cue, act, ended, (Self::succeeded_as(act, ended), true));
+                self.sample(
+                    scheduled,
+                    act,
+                    ended,
+                    (Self::succeeded_as(act, ended), true),
+                );
                 Ok(())
             }
             Verdict::Diverged(got) => {
@@ -127,15 +143,15 @@ impl<K: Places> Player<'_, K> {
                     Ok(_) => DIVERGED,
                     Err(_) => ended.outcome(),
                 };
-                self.sample(cue, act, ended, (outcome, false));
-                self.diverge((cue, cue.recorded), act, ended, got);
+                self.sample(scheduled, act, ended, (outcome, false));
+                self.diverge((scheduled, scheduled.recorded), act, ended, got);
                 Ok(())
             }
         }
     }
 
     #[inline]
-    fn sample(&mut self, cue: &Cue, act: Act, ended: Ended, outcome: (u8, bool)) {
+    fn sample(&mut self, scheduled: &ScheduledCall, act: Act, ended: Ended, outcome: (u8, bool)) {
         let ns = ended.ns();
         let Ended {
             bytes,
@@ -155,7 +171,7 @@ impl<K: Places> Player<'_, K> {
             self.journal.record_lag(start_ns.saturating_sub(due_ns));
         }
         if let Some(log) = &mut self.tools.log {
-            log.write(cue.row, (start_ns, end_ns));
+            log.write(scheduled.row, (start_ns, end_ns));
         }
     }
 
@@ -170,18 +186,18 @@ impl<K: Places> Player<'_, K> {
     }
 
     /// An event that is not made as a timed call.
-    pub(super) fn pass(&mut self, cue: &Cue) {
+    pub(super) fn pass(&mut self, scheduled: &ScheduledCall) {
         let now_ns = now_ns();
         self.last_ns = Some(now_ns);
         self.pause.begin(now_ns);
         if let Some(log) = &mut self.tools.log {
-            log.write(cue.row, (now_ns, now_ns));
+            log.write(scheduled.row, (now_ns, now_ns));
         }
     }
 
     /// The thread has ended. What it did by itself since its last call is time of the transaction's, unless there are no pauses.
-    pub(super) fn end(&mut self, cue: &Cue) {
-        self.pass(cue);
+    pub(super) fn end(&mut self, scheduled: &ScheduledCall) {
+        self.pass(scheduled);
         if let Some(now_ns) = self.last_ns
             && self.stage.tempo.pace != ReplayPace::Asap
         {
@@ -193,7 +209,7 @@ impl<K: Places> Player<'_, K> {
     #[cold]
     pub(super) fn diverge(
         &mut self,
-        (cue, recorded): (&Cue, Recorded),
+        (scheduled, recorded): (&ScheduledCall, Recorded),
         act: Act,
         ended: Ended,
         got: Got,
@@ -223,8 +239,8 @@ impl<K: Places> Player<'_, K> {
             user: cast.user,
             performance: cast.performance,
             trace: cast.trace,
-            row: cue.row,
-            thread: cue.thread,
+            row: scheduled.row,
+            thread: scheduled.thread,
             path: path.to_vec(),
             kind,
             result_recorded: match recorded {

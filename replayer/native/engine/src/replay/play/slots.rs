@@ -2,7 +2,7 @@
 
 use crate::clock::{now_ns, since_ns};
 use crate::lock::hold;
-use crate::replay::reel::{PathId, Slot};
+use crate::replay::program::{PathId, Slot};
 use crate::sys::replayed::close;
 use std::os::fd::RawFd;
 use std::sync::Mutex;
@@ -156,7 +156,7 @@ impl Slots {
         }
     }
 
-    /// Put a descriptor into a slot. One that is there already (the reel gave the slot out twice) is closed after the performance.
+    /// Put a descriptor into a slot. One that is there already (the replay program gave the slot out twice) is closed after the performance.
     #[inline]
     pub(crate) fn put(&self, slot: Slot, file: RawFd, path: PathId) {
         let Some(place) = self.places.get(slot as usize) else {

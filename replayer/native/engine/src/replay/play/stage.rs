@@ -5,9 +5,9 @@ use super::gathering::Gathering;
 use super::progress::Progress;
 use super::slots::Slots;
 use crate::program::ReplayPace;
-use crate::pulse::Pulse;
 use crate::replay::names::Names;
-use crate::replay::reel::Reel;
+use crate::replay::program::ReplayProgram;
+use crate::thread_state::ThreadState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,7 +33,7 @@ pub(crate) struct Tempo {
 
 #[derive(Debug)]
 pub(crate) struct Stage {
-    pub(crate) reel: Arc<Reel>,
+    pub(crate) replay_program: Arc<ReplayProgram>,
     pub(crate) names: Arc<Names>,
     pub(crate) cast: Cast,
     pub(crate) tempo: Tempo,
@@ -47,23 +47,28 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// To be made by the user's own thread.
-    pub(crate) fn new(reel: &Arc<Reel>, names: &Arc<Names>, cast: Cast, tempo: Tempo) -> Stage {
-        let lanes = usize::from(reel.lanes).max(1);
+    pub(crate) fn new(
+        replay_program: &Arc<ReplayProgram>,
+        names: &Arc<Names>,
+        cast: Cast,
+        tempo: Tempo,
+    ) -> Stage {
+        let lanes = usize::from(replay_program.lanes).max(1);
         Stage {
-            reel: Arc::clone(reel),
+            replay_program: Arc::clone(replay_program),
             names: Arc::clone(names),
             cast,
             tempo,
             progress: Progress::new(lanes),
-            feed: Feed::new(reel.script.play(), lanes),
-            slots: Slots::new(reel.slots, lanes),
+            feed: Feed::new(replay_program.script.play(), lanes),
+            slots: Slots::new(replay_program.slots, lanes),
             gathering: Gathering::new(lanes - 1),
             owner_plays: AtomicBool::new(true),
         }
     }
 
     pub(crate) fn lanes(&self) -> usize {
-        usize::from(self.reel.lanes).max(1)
+        usize::from(self.replay_program.lanes).max(1)
     }
 
     /// No lane may begin another event.
@@ -77,10 +82,10 @@ impl Stage {
         self.gathering.halt();
     }
 
-    /// Whether a lane on the thread of this pulse shall do nothing more.
+    /// Whether a lane on the thread of this thread state shall do nothing more.
     #[inline]
-    pub(crate) fn is_over(&self, pulse: &Pulse) -> bool {
-        self.is_halted() || pulse.is_cut()
+    pub(crate) fn is_over(&self, thread_state: &ThreadState) -> bool {
+        self.is_halted() || thread_state.is_cut()
     }
 
     /// The lane of the user's own thread has ended.

@@ -1,20 +1,20 @@
-use super::Band;
+use super::LaneThreads;
 use crate::clock::now_ns;
 use crate::interpreter::{FailedOp, Halt, Journal, Setting};
 use crate::overhead::setting;
 use crate::program::{EntryKind, Replay, ReplayPace};
-use crate::pulse::Pulse;
-use crate::replay::reel::{
-    Chunk, Chunks, Cue, Deed, Entry, PathId, Paths, Place, Recorded, Reel, Script, Span, TextId,
-    Wait,
+use crate::replay::program::{
+    CallBatch, CallBatches, Entry, PathId, Paths, Place, Recorded, ReplayCall, ReplayProgram,
+    ScheduledCall, Script, Span, TextId, Wait,
 };
 use crate::sys::{Folder, Guarded, Jailed, Null, Places, own_folder_state};
+use crate::thread_state::ThreadState;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 mod bounds;
-mod every_deed;
+mod every_call;
 mod hanging;
 mod lanes;
 mod locks;
@@ -23,12 +23,12 @@ mod refused;
 mod safety;
 mod speed;
 
-/// A reel that is written by hand.
+/// A replay program that is written by hand.
 #[derive(Clone, Default)]
 struct Tape {
     own: Vec<(String, u32)>,
     shared: Vec<String>,
-    lanes: Vec<Vec<Cue>>,
+    lanes: Vec<Vec<ScheduledCall>>,
     waits: Vec<Wait>,
     texts: Vec<u8>,
     entries: Vec<Entry>,
@@ -86,16 +86,22 @@ impl Tape {
     }
 
     /// Add an event to a lane; its row.
-    fn cue(&mut self, lane: usize, deed: Deed, recorded: Recorded) -> u64 {
-        self.cue_after(lane, deed, recorded, &[])
+    fn add(&mut self, lane: usize, call: ReplayCall, recorded: Recorded) -> u64 {
+        self.add_after(lane, call, recorded, &[])
     }
 
-    fn cue_after(&mut self, lane: usize, deed: Deed, recorded: Recorded, after: &[Wait]) -> u64 {
+    fn add_after(
+        &mut self,
+        lane: usize,
+        call: ReplayCall,
+        recorded: Recorded,
+        after: &[Wait],
+    ) -> u64 {
         let row = self.rows;
         self.rows += 1;
         let first = u32::try_from(self.waits.len()).unwrap();
         self.waits.extend_from_slice(after);
-        self.lanes[lane].push(Cue {
+        self.lanes[lane].push(ScheduledCall {
             row,
             thread: u32::try_from(lane).unwrap(),
             start_ns: 0,
@@ -103,7 +109,7 @@ impl Tape {
             after_ns: 0,
             recorded,
             waits: (first, u32::try_from(after.len()).unwrap()),
-            deed,
+            call,
         });
         row
     }
@@ -128,19 +134,19 @@ impl Tape {
         })
     }
 
-    /// All in one chunk.
-    fn reel(&self) -> Arc<Reel> {
-        let chunk = Chunk {
+    /// All in one batch.
+    fn replay_program(&self) -> Arc<ReplayProgram> {
+        let batch = CallBatch {
             lanes: self.lanes.iter().map(|lane| lane.clone().into()).collect(),
             waits: self.waits.clone().into(),
             texts: self.texts.clone().into(),
         };
-        self.reel_of(vec![Arc::new(chunk)])
+        self.replay_program_of(vec![Arc::new(batch)])
     }
 
-    fn reel_of(&self, chunks: Vec<Arc<Chunk>>) -> Arc<Reel> {
-        Arc::new(Reel {
-            script: Box::new(Cut(chunks)),
+    fn replay_program_of(&self, batches: Vec<Arc<CallBatch>>) -> Arc<ReplayProgram> {
+        Arc::new(ReplayProgram {
+            script: Box::new(Cut(batches)),
             lanes: u16::try_from(self.lanes.len()).unwrap(),
             slots: self.slots,
             paths: self.paths(),
@@ -161,18 +167,18 @@ fn place(path: PathId) -> Place {
 }
 
 #[derive(Debug)]
-struct Cut(Vec<Arc<Chunk>>);
+struct Cut(Vec<Arc<CallBatch>>);
 
 impl Script for Cut {
-    fn play(&self) -> Box<dyn Chunks> {
+    fn play(&self) -> Box<dyn CallBatches> {
         Box::new(Playing(self.0.clone().into_iter()))
     }
 }
 
-struct Playing(std::vec::IntoIter<Arc<Chunk>>);
+struct Playing(std::vec::IntoIter<Arc<CallBatch>>);
 
-impl Chunks for Playing {
-    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String> {
+impl CallBatches for Playing {
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
         Ok(self.0.next())
     }
 }
@@ -233,24 +239,35 @@ impl Ground {
     }
 
     /// One performance asap, jailed where that is permitted.
-    fn play(&self, reel: &Arc<Reel>) -> Shown {
-        self.show(reel, ReplayPace::Asap, 1, &Arc::new(Pulse::new(0)))
+    fn play(&self, replay_program: &Arc<ReplayProgram>) -> Shown {
+        self.show(
+            replay_program,
+            ReplayPace::Asap,
+            1,
+            &Arc::new(ThreadState::new(0)),
+        )
     }
 
-    fn show(&self, reel: &Arc<Reel>, pace: ReplayPace, times: u32, pulse: &Arc<Pulse>) -> Shown {
+    fn show(
+        &self,
+        replay_program: &Arc<ReplayProgram>,
+        pace: ReplayPace,
+        times: u32,
+        thread_state: &Arc<ThreadState>,
+    ) -> Shown {
         if crate::sys::can_jail() {
-            self.show_in::<Jailed>(reel, pace, times, pulse)
+            self.show_in::<Jailed>(replay_program, pace, times, thread_state)
         } else {
-            self.show_in::<Guarded>(reel, pace, times, pulse)
+            self.show_in::<Guarded>(replay_program, pace, times, thread_state)
         }
     }
 
     fn show_in<K: Places>(
         &self,
-        reel: &Arc<Reel>,
+        replay_program: &Arc<ReplayProgram>,
         pace: ReplayPace,
         times: u32,
-        pulse: &Arc<Pulse>,
+        thread_state: &Arc<ThreadState>,
     ) -> Shown {
         let replay = Replay {
             trace: 0,
@@ -264,7 +281,7 @@ impl Ground {
             let thread = std::thread::Builder::new().stack_size(256 << 10);
             let user = thread.spawn_scoped(scope, || {
                 own_folder_state();
-                self.perform::<K>(&replay, reel, times, pulse)
+                self.perform::<K>(&replay, replay_program, times, thread_state)
             });
             user.unwrap().join().unwrap()
         })
@@ -273,17 +290,23 @@ impl Ground {
     fn perform<K: Places>(
         &self,
         replay: &Replay,
-        reel: &Arc<Reel>,
+        replay_program: &Arc<ReplayProgram>,
         times: u32,
-        pulse: &Arc<Pulse>,
+        thread_state: &Arc<ThreadState>,
     ) -> Shown {
         let kernel = K::enter(&self.folder).unwrap();
         let setting = &self.setting;
         let recorder = Arc::clone(&setting.recorder);
-        let shard = recorder.shard(pulse.user);
-        let mut journal = Journal::new(recorder, shard, Arc::clone(pulse), 0, setting.begin_ns);
-        let mut band = Band::new(setting, pulse);
-        band.enter(0, &self.folder);
+        let shard = recorder.shard(thread_state.user);
+        let mut journal = Journal::new(
+            recorder,
+            shard,
+            Arc::clone(thread_state),
+            0,
+            setting.begin_ns,
+        );
+        let mut lane_threads = LaneThreads::new(setting, thread_state);
+        lane_threads.enter(0, &self.folder);
         let mut shown = Shown {
             result: Ok(()),
             failed: None,
@@ -293,11 +316,11 @@ impl Ground {
         };
         for _ in 0..times {
             journal.begin(0, now_ns(), now_ns());
-            let (begin_ns, in_call_ns) = (now_ns(), pulse.in_call_ns());
-            shown.result = band.perform(&kernel, &mut journal, replay, reel);
+            let (begin_ns, in_call_ns) = (now_ns(), thread_state.in_call_ns());
+            shown.result = lane_threads.perform(&kernel, &mut journal, replay, replay_program);
             let ns = now_ns() - begin_ns;
             journal.flush();
-            let in_call_ns = pulse.in_call_ns() - in_call_ns;
+            let in_call_ns = thread_state.in_call_ns() - in_call_ns;
             shown.fastest = shown.fastest.min((ns, in_call_ns));
             shown.failed = journal.failed.take();
             shown.aside_ns = journal.intended_without_aside(0, now_ns());

@@ -4,9 +4,9 @@ use super::lanes::eventually;
 use super::locks::let_go;
 use super::one_lane::open;
 use super::*;
-use crate::crowd::interrupt;
 use crate::ops::Op;
-use crate::pulse::CUT;
+use crate::thread_state::CUT;
+use crate::user_threads::interrupt;
 use std::time::Duration;
 
 /// Opening it to read waits for a writer.
@@ -26,13 +26,13 @@ fn fifo(ground: &Ground) -> PathBuf {
 
 /// A lane opens the fifo as what was open before.
 fn inherits(tape: &mut Tape, lane: usize) {
-    let inherit = Deed::Inherit {
+    let inherit = ReplayCall::Inherit {
         path: tape.path("t/fifo"),
         slot: 0,
         flags: libc::O_RDONLY.cast_unsigned(),
         offset: 0,
     };
-    tape.cue(lane, inherit, Recorded::Unknown);
+    tape.add(lane, inherit, Recorded::Unknown);
 }
 
 #[test]
@@ -41,11 +41,12 @@ fn what_was_open_before_is_seen_while_opening_it_hangs() {
     let fifo = fifo(&ground);
     let mut tape = Tape::new(1);
     inherits(&mut tape, 0);
-    let (reel, pulse) = (tape.reel(), Arc::new(Pulse::new(0)));
+    let (replay_program, thread_state) = (tape.replay_program(), Arc::new(ThreadState::new(0)));
     std::thread::scope(|scope| {
-        let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
+        let playing =
+            scope.spawn(|| ground.show(&replay_program, ReplayPace::Asap, 1, &thread_state));
         let seen = || {
-            pulse
+            thread_state
                 .doing()
                 .is_some_and(|doing| doing.op == Op::Open as u8)
         };
@@ -68,18 +69,19 @@ fn what_was_open_before_is_not_left_out_because_opening_it_was_broken_off() {
     fifo(&ground);
     let mut tape = Tape::new(2);
     inherits(&mut tape, 1);
-    let (reel, pulse) = (tape.reel(), Arc::new(Pulse::new(0)));
+    let (replay_program, thread_state) = (tape.replay_program(), Arc::new(ThreadState::new(0)));
     let shown = std::thread::scope(|scope| {
-        let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
+        let playing =
+            scope.spawn(|| ground.show(&replay_program, ReplayPace::Asap, 1, &thread_state));
         let opens = || {
-            pulse
+            thread_state
                 .doing_of_any()
                 .filter(|doing| doing.op == Op::Open as u8)
         };
         eventually(opens);
-        pulse.raise(CUT);
+        thread_state.raise(CUT);
         eventually(|| {
-            pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+            thread_state.each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
             opens().is_none().then_some(())
         });
         playing.join().unwrap()
@@ -100,15 +102,20 @@ fn a_layout_that_is_broken_off_ends_soon_and_leaves_nothing() {
         tape.entry(file, EntryKind::File, 0, "");
     }
     tape.tops = vec![top];
-    let reel = tape.reel();
-    let whole = ground.play(&reel);
+    let replay_program = tape.replay_program();
+    let whole = ground.play(&replay_program);
     assert!(whole.is_clean());
     let cut_short = || {
-        let pulse = Arc::new(Pulse::new(0));
+        let thread_state = Arc::new(ThreadState::new(0));
         let cut = std::thread::scope(|scope| {
-            let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
-            eventually(|| pulse.doing().filter(|doing| doing.op == Op::Fchmod as u8));
-            pulse.raise(CUT);
+            let playing =
+                scope.spawn(|| ground.show(&replay_program, ReplayPace::Asap, 1, &thread_state));
+            eventually(|| {
+                thread_state
+                    .doing()
+                    .filter(|doing| doing.op == Op::Fchmod as u8)
+            });
+            thread_state.raise(CUT);
             playing.join().unwrap()
         });
         assert_eq!(cut.result, Err(Halt::Cut));
@@ -127,16 +134,16 @@ fn letting_locks_go_is_seen() {
     ground.write("t/a", 10);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    tape.cue(0, open(a, 0, libc::O_RDWR), Recorded::Well);
+    tape.add(0, open(a, 0, libc::O_RDWR), Recorded::Well);
     for _ in 0..1000 {
-        tape.cue(0, let_go(0, Deed::Fstat { slot: 0 }), Recorded::Well);
+        tape.add(0, let_go(0, ReplayCall::Fstat { slot: 0 }), Recorded::Well);
     }
-    let (reel, pulse) = (tape.reel(), Arc::new(Pulse::new(0)));
+    let (replay_program, thread_state) = (tape.replay_program(), Arc::new(ThreadState::new(0)));
     let was_seen = std::thread::scope(|scope| {
         let looking = scope.spawn(|| {
             let deadline_ns = now_ns() + 5_000_000_000;
             let seen = || {
-                pulse
+                thread_state
                     .doing()
                     .is_some_and(|doing| doing.op == Op::Lock as u8)
             };
@@ -149,7 +156,9 @@ fn letting_locks_go_is_seen() {
             false
         });
         while !looking.is_finished() {
-            ground.show(&reel, ReplayPace::Asap, 1, &pulse).is_clean();
+            ground
+                .show(&replay_program, ReplayPace::Asap, 1, &thread_state)
+                .is_clean();
         }
         looking.join().unwrap()
     });

@@ -1,14 +1,14 @@
 use super::*;
-use crate::crowd::interrupt;
-use crate::pulse::{CUT, Doing};
 use crate::replay::order::check_pairs;
 use crate::sys::Kernel;
+use crate::thread_state::{CUT, Doing};
+use crate::user_threads::interrupt;
 use proptest::prelude::*;
 use std::time::Duration;
 
-fn stat(tape: &mut Tape) -> Deed {
+fn stat(tape: &mut Tape) -> ReplayCall {
     let at = tape.at("t");
-    Deed::Stat { at }
+    ReplayCall::Stat { at }
 }
 
 fn ground() -> Ground {
@@ -27,7 +27,7 @@ fn orders() -> impl Strategy<Value = (usize, Vec<(usize, Vec<f64>)>)> {
 
 fn tape_of(lanes: usize, events: &[(usize, Vec<f64>)]) -> (Tape, Vec<(u64, u64)>) {
     let mut tape = Tape::new(lanes);
-    let deed = stat(&mut tape);
+    let call = stat(&mut tape);
     let mut edges = Vec::new();
     for (row, (lane, earlier)) in (0_u64..).zip(events) {
         let mut waits = Vec::new();
@@ -46,17 +46,17 @@ fn tape_of(lanes: usize, events: &[(usize, Vec<f64>)]) -> (Tape, Vec<(u64, u64)>
                 edges.push((row, of));
             }
         }
-        tape.cue_after(*lane, deed.clone(), Recorded::Well, &waits);
+        tape.add_after(*lane, call.clone(), Recorded::Well, &waits);
     }
     (tape, edges)
 }
 
-/// The rows of a tape in chunks of so many.
-fn chunked(tape: &Tape, rows: u64) -> Arc<Reel> {
-    let chunks = (0..tape.rows.div_ceil(rows)).map(|number| {
-        let within = |cue: &&Cue| cue.row / rows == number;
+/// The rows of a tape in batches of so many.
+fn batched(tape: &Tape, rows: u64) -> Arc<ReplayProgram> {
+    let batches = (0..tape.rows.div_ceil(rows)).map(|number| {
+        let within = |scheduled: &&ScheduledCall| scheduled.row / rows == number;
         let lanes = tape.lanes.iter();
-        Arc::new(Chunk {
+        Arc::new(CallBatch {
             lanes: lanes
                 .map(|lane| lane.iter().filter(within).cloned().collect())
                 .collect(),
@@ -64,7 +64,7 @@ fn chunked(tape: &Tape, rows: u64) -> Arc<Reel> {
             texts: Box::default(),
         })
     });
-    tape.reel_of(chunks.collect())
+    tape.replay_program_of(batches.collect())
 }
 
 proptest! {
@@ -74,8 +74,8 @@ proptest! {
     fn lanes_never_violate_an_edge((lanes, events) in orders(), rows in 1..100_u64) {
         let (tape, edges) = tape_of(lanes, &events);
         let (ground, log) = ground().logged();
-        let pulse = Arc::new(Pulse::new(3));
-        let shown = ground.show(&chunked(&tape, rows), ReplayPace::Asap, 2, &pulse);
+        let thread_state = Arc::new(ThreadState::new(3));
+        let shown = ground.show(&batched(&tape, rows), ReplayPace::Asap, 2, &thread_state);
         prop_assert!(shown.is_clean());
         let threads: Vec<u32> = events.iter().map(|(lane, _)| u32::try_from(*lane).unwrap()).collect();
         let report = check_pairs(&edges, &threads, &log).unwrap();
@@ -90,11 +90,11 @@ proptest! {
 fn the_checker_finds_what_is_out_of_order() {
     let (ground, log) = ground().logged();
     let mut tape = Tape::new(1);
-    let deed = stat(&mut tape);
+    let call = stat(&mut tape);
     for _ in 0..3 {
-        tape.cue(0, deed.clone(), Recorded::Well);
+        tape.add(0, call.clone(), Recorded::Well);
     }
-    assert!(ground.play(&tape.reel()).is_clean());
+    assert!(ground.play(&tape.replay_program()).is_clean());
     let threads = [0, 0, 0];
     assert_eq!(check_pairs(&[(2, 0)], &threads, &log).unwrap().violated, 0);
     let report = check_pairs(&[(0, 2)], &threads, &log).unwrap();
@@ -107,14 +107,14 @@ fn the_checker_finds_what_is_out_of_order() {
 }
 
 /// A user's performance on a thread of its own; `during` looks at it and ends it.
-fn interrupted(tape: &Tape, pace: ReplayPace, during: impl FnOnce(&Arc<Pulse>)) -> Shown {
+fn interrupted(tape: &Tape, pace: ReplayPace, during: impl FnOnce(&Arc<ThreadState>)) -> Shown {
     let ground = ground();
     ground.write("t/lock", 0);
-    let pulse = Arc::new(Pulse::new(0));
-    let reel = tape.reel();
+    let thread_state = Arc::new(ThreadState::new(0));
+    let replay_program = tape.replay_program();
     std::thread::scope(|scope| {
-        let user = scope.spawn(|| ground.show(&reel, pace, 1, &pulse));
-        during(&pulse);
+        let user = scope.spawn(|| ground.show(&replay_program, pace, 1, &thread_state));
+        during(&thread_state);
         user.join().unwrap()
     })
 }
@@ -133,24 +133,24 @@ pub(super) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
 #[test]
 fn a_cut_reaches_every_lane() {
     let mut tape = Tape::new(3);
-    let deed = stat(&mut tape);
+    let call = stat(&mut tape);
     let never = Wait { lane: 2, row: 1 };
-    tape.cue(0, deed.clone(), Recorded::Well);
-    let long = tape.cue(2, deed.clone(), Recorded::Well);
-    tape.cue_after(0, deed.clone(), Recorded::Well, &[never]);
-    tape.cue_after(1, deed, Recorded::Well, &[never]);
+    tape.add(0, call.clone(), Recorded::Well);
+    let long = tape.add(2, call.clone(), Recorded::Well);
+    tape.add_after(0, call.clone(), Recorded::Well, &[never]);
+    tape.add_after(1, call, Recorded::Well, &[never]);
     tape.lanes[2][0].gap_ns = 3_600_000_000_000;
     assert_eq!(long, 1);
-    let shown = interrupted(&tape, ReplayPace::Closed, |pulse| {
+    let shown = interrupted(&tape, ReplayPace::Closed, |thread_state| {
         let mut mates = 0;
         eventually(|| {
             mates = 0;
-            pulse.each_mate(|_| mates += 1);
+            thread_state.each_mate(|_| mates += 1);
             (mates == 2).then_some(())
         });
-        // As the crowd does it.
-        pulse.raise(CUT);
-        pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+        // As the user threads does it.
+        thread_state.raise(CUT);
+        thread_state.each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
     });
     assert_eq!(shown.result, Err(Halt::Cut));
     assert_eq!(shown.ledger["diverged"], json!([]));
@@ -160,34 +160,34 @@ fn a_cut_reaches_every_lane() {
 fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
     let mut tape = Tape::new(2);
     let at = tape.at("t/lock");
-    let open = |slot| Deed::Open {
+    let open = |slot| ReplayCall::Open {
         at,
         slot: Some(slot),
         flags: libc::O_RDWR.cast_unsigned(),
         mode: 0,
         resolve: 0,
     };
-    tape.cue(0, open(0), Recorded::Well);
-    let lock = |slot| Deed::Flock { slot, operation: 2 };
-    let held = tape.cue(0, lock(0), Recorded::Well);
-    tape.cue(1, open(1), Recorded::Well);
+    tape.add(0, open(0), Recorded::Well);
+    let lock = |slot| ReplayCall::Flock { slot, operation: 2 };
+    let held = tape.add(0, lock(0), Recorded::Well);
+    tape.add(1, open(1), Recorded::Well);
     let after = Wait { lane: 0, row: held };
-    tape.cue_after(1, lock(1), Recorded::Well, &[after]);
+    tape.add_after(1, lock(1), Recorded::Well, &[after]);
     let stuck = Wait { lane: 1, row: 3 };
     let at = place(at.path);
-    tape.cue_after(0, Deed::Stat { at }, Recorded::Well, &[stuck]);
-    let shown = interrupted(&tape, ReplayPace::Asap, |pulse| {
+    tape.add_after(0, ReplayCall::Stat { at }, Recorded::Well, &[stuck]);
+    let shown = interrupted(&tape, ReplayPace::Asap, |thread_state| {
         let doing: Doing = eventually(|| {
-            pulse.doing_of_any().filter(|doing| {
+            thread_state.doing_of_any().filter(|doing| {
                 doing.op_name() == "flock" && now_ns() - doing.since_ns > 50_000_000
             })
         });
         let ground = setting(PLAN).unwrap();
-        assert_eq!(doing.place.path(&ground.program, pulse), b"t/lock");
-        pulse.raise(CUT);
+        assert_eq!(doing.place.path(&ground.program, thread_state), b"t/lock");
+        thread_state.raise(CUT);
         eventually(|| {
-            pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
-            pulse.doing_of_any().is_none().then_some(())
+            thread_state.each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
+            thread_state.doing_of_any().is_none().then_some(())
         });
     });
     assert_eq!(shown.result, Err(Halt::Cut));
@@ -198,24 +198,24 @@ fn what_a_cut_lane_did_not_do_is_not_missed_by_the_others() {
     const LANES: usize = 16;
     let mut tape = Tape::new(LANES);
     let at = tape.at("t/made");
-    let deed = stat(&mut tape);
-    tape.cue(0, deed, Recorded::Well);
-    let made = tape.cue(0, Deed::Mkdir { at, mode: 0o700 }, Recorded::Well);
+    let call = stat(&mut tape);
+    tape.add(0, call, Recorded::Well);
+    let made = tape.add(0, ReplayCall::Mkdir { at, mode: 0o700 }, Recorded::Well);
     tape.lanes[0][1].gap_ns = 3_600_000_000_000;
     let wait = Wait { lane: 0, row: made };
     for lane in 1..LANES {
-        tape.cue_after(lane, Deed::Stat { at }, Recorded::Well, &[wait]);
+        tape.add_after(lane, ReplayCall::Stat { at }, Recorded::Well, &[wait]);
     }
     for _ in 0..10 {
-        let shown = interrupted(&tape, ReplayPace::Closed, |pulse| {
+        let shown = interrupted(&tape, ReplayPace::Closed, |thread_state| {
             let mut mates = 0;
             eventually(|| {
                 mates = 0;
-                pulse.each_mate(|_| mates += 1);
+                thread_state.each_mate(|_| mates += 1);
                 (mates == LANES - 1).then_some(())
             });
-            pulse.raise(CUT);
-            pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+            thread_state.raise(CUT);
+            thread_state.each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
         });
         assert_eq!(shown.result, Err(Halt::Cut));
         assert_eq!(shown.ledger["diverged"], json!([]));
@@ -223,18 +223,18 @@ fn what_a_cut_lane_did_not_do_is_not_missed_by_the_others() {
 }
 
 #[derive(Debug)]
-struct Broken(Arc<Chunk>);
+struct Broken(Arc<CallBatch>);
 
 impl Script for Broken {
-    fn play(&self) -> Box<dyn Chunks> {
+    fn play(&self) -> Box<dyn CallBatches> {
         Box::new(Once(Some(Arc::clone(&self.0))))
     }
 }
 
-struct Once(Option<Arc<Chunk>>);
+struct Once(Option<Arc<CallBatch>>);
 
-impl Chunks for Once {
-    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String> {
+impl CallBatches for Once {
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
         self.0
             .take()
             .map(Some)
@@ -247,25 +247,25 @@ fn a_lane_that_fails_ends_all_of_them() {
     let ground = ground();
     ground.write("t/lock", 0);
     let mut tape = Tape::new(3);
-    let deed = stat(&mut tape);
+    let call = stat(&mut tape);
     let never = Wait { lane: 1, row: 0 };
     tape.rows = 1;
-    tape.cue_after(0, deed.clone(), Recorded::Well, &[Wait { lane: 2, row: 0 }]);
-    tape.cue_after(2, deed, Recorded::Well, &[never]);
-    let mut reel = Arc::into_inner(tape.reel()).unwrap();
-    let chunk = reel.script.play().next().unwrap().unwrap();
-    reel.script = Box::new(Broken(chunk));
-    let shown = ground.play(&Arc::new(reel));
+    tape.add_after(0, call.clone(), Recorded::Well, &[Wait { lane: 2, row: 0 }]);
+    tape.add_after(2, call, Recorded::Well, &[never]);
+    let mut replay_program = Arc::into_inner(tape.replay_program()).unwrap();
+    let batch = replay_program.script.play().next().unwrap().unwrap();
+    replay_program.script = Box::new(Broken(batch));
+    let shown = ground.play(&Arc::new(replay_program));
     assert_eq!(shown.result, Err(Halt::Failed));
 }
 
 #[test]
 fn a_wait_for_a_later_event_is_no_deadlock() {
     let mut tape = Tape::new(2);
-    let deed = stat(&mut tape);
-    tape.cue_after(0, deed.clone(), Recorded::Well, &[Wait { lane: 1, row: 1 }]);
-    tape.cue_after(1, deed, Recorded::Well, &[Wait { lane: 0, row: 0 }]);
-    assert!(ground().play(&tape.reel()).is_clean());
+    let call = stat(&mut tape);
+    tape.add_after(0, call.clone(), Recorded::Well, &[Wait { lane: 1, row: 1 }]);
+    tape.add_after(1, call, Recorded::Well, &[Wait { lane: 0, row: 0 }]);
+    assert!(ground().play(&tape.replay_program()).is_clean());
 }
 
 #[test]
@@ -274,32 +274,32 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
     let mut tape = Tape::new(2);
     let at = tape.at("t/new");
     let flags = (libc::O_WRONLY | libc::O_CREAT).cast_unsigned();
-    let open = Deed::Open {
+    let open = ReplayCall::Open {
         at,
         slot: Some(9),
         flags,
         mode: 0o600,
         resolve: 0,
     };
-    let opened = tape.cue(0, open, Recorded::Well);
-    let write = Deed::Write {
+    let opened = tape.add(0, open, Recorded::Well);
+    let write = ReplayCall::Write {
         slot: 9,
         size: 5000,
         offset: None,
         vector: None,
     };
     let wait = |lane, row| [Wait { lane, row }];
-    let written = tape.cue_after(1, write, Recorded::Exactly(5000), &wait(0, opened));
-    tape.cue_after(
+    let written = tape.add_after(1, write, Recorded::Exactly(5000), &wait(0, opened));
+    tape.add_after(
         0,
-        Deed::Close { slot: 9 },
+        ReplayCall::Close { slot: 9 },
         Recorded::Well,
         &wait(1, written),
     );
-    let pulse = Arc::new(Pulse::new(0));
+    let thread_state = Arc::new(ThreadState::new(0));
     assert!(
         ground
-            .show(&tape.reel(), ReplayPace::Asap, 5, &pulse)
+            .show(&tape.replay_program(), ReplayPace::Asap, 5, &thread_state)
             .is_clean()
     );
     let size = std::fs::metadata(ground.run().join("t/new")).unwrap().len();
@@ -307,7 +307,7 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
     let rows = ground.totals();
     let writes = rows.iter().find(|row| row.op == "write").unwrap();
     assert_eq!(writes.bytes, 25_000);
-    assert!(pulse.in_call_ns() > 0);
+    assert!(thread_state.in_call_ns() > 0);
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
     let mut tape = Tape::new(3);
     let a = tape.at("t/a");
     for lane in 0..3 {
-        tape.cue(lane, Deed::Stat { at: a }, Recorded::Well);
+        tape.add(lane, ReplayCall::Stat { at: a }, Recorded::Well);
     }
     let replay = Replay {
         trace: 0,
@@ -325,27 +325,28 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
         pace: ReplayPace::Asap,
         speed_percent: 100,
     };
-    let (setting, pulse) = (&ground.setting, Arc::new(Pulse::new(0)));
+    let (setting, thread_state) = (&ground.setting, Arc::new(ThreadState::new(0)));
     let recorder = &setting.recorder;
     let shard = recorder.shard(0);
     let journal = Journal::new(
         Arc::clone(recorder),
         shard,
-        Arc::clone(&pulse),
+        Arc::clone(&thread_state),
         0,
         setting.begin_ns,
     );
     let mut journal = journal.on_schedule(true);
     let kernel = <Guarded as Kernel>::enter(&ground.folder).unwrap();
-    let mut band = Band::new(setting, &pulse);
-    band.enter(0, &ground.folder);
+    let mut lane_threads = LaneThreads::new(setting, &thread_state);
+    lane_threads.enter(0, &ground.folder);
     recorder.begin_segment(0, 1, 3_600_000_000_000);
     for begins_in_warm_up in [true, false] {
         journal.begin(0, now_ns(), now_ns());
         if begins_in_warm_up {
             recorder.measure();
         }
-        band.perform(&kernel, &mut journal, &replay, &tape.reel())
+        lane_threads
+            .perform(&kernel, &mut journal, &replay, &tape.replay_program())
             .unwrap();
         journal.flush();
     }

@@ -1,14 +1,14 @@
 use super::one_lane::open;
 use super::*;
 use crate::replay::compile::{compile_whole, tests as traces};
-use crate::replay::reel::LetGo;
+use crate::replay::program::LetGo;
 
 const OK: Recorded = Recorded::Well;
 const EXCLUSIVE: u32 = libc::F_WRLCK.cast_unsigned();
 
 /// Not waited for: a lane that waits for a lock of its own never ends.
-fn lock(slot: u32) -> Deed {
-    Deed::Lock {
+fn lock(slot: u32) -> ReplayCall {
+    ReplayCall::Lock {
         slot,
         wait: false,
         kind: EXCLUSIVE,
@@ -19,8 +19,8 @@ fn lock(slot: u32) -> Deed {
     }
 }
 
-pub(super) fn let_go(slot: u32, then: Deed) -> Deed {
-    Deed::LetGo(Box::new(LetGo {
+pub(super) fn let_go(slot: u32, then: ReplayCall) -> ReplayCall {
+    ReplayCall::LetGo(Box::new(LetGo {
         slots: [slot].into(),
         offset: 0,
         size: 0,
@@ -35,18 +35,18 @@ fn what_a_process_locked_by_another_descriptor_is_in_nobodys_way() {
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
     for slot in 0..3 {
-        tape.cue(0, open(a, slot, libc::O_RDWR), OK);
+        tape.add(0, open(a, slot, libc::O_RDWR), OK);
     }
     let refused = Recorded::Error(libc::EAGAIN);
-    tape.cue(0, lock(0), OK);
-    tape.cue(0, let_go(0, lock(1)), OK);
-    tape.cue(0, lock(2), refused);
-    tape.cue(0, let_go(1, Deed::CloseDuplicate { slot: 1 }), OK);
-    tape.cue(0, lock(2), OK);
-    tape.cue(0, lock(1), refused);
-    tape.cue(0, let_go(2, Deed::Close { slot: 0 }), OK);
-    tape.cue(0, lock(1), OK);
-    let shown = ground.play(&tape.reel());
+    tape.add(0, lock(0), OK);
+    tape.add(0, let_go(0, lock(1)), OK);
+    tape.add(0, lock(2), refused);
+    tape.add(0, let_go(1, ReplayCall::CloseDuplicate { slot: 1 }), OK);
+    tape.add(0, lock(2), OK);
+    tape.add(0, lock(1), refused);
+    tape.add(0, let_go(2, ReplayCall::Close { slot: 0 }), OK);
+    tape.add(0, lock(1), OK);
+    let shown = ground.play(&tape.replay_program());
     assert!(shown.is_clean());
     assert_eq!(shown.ledger["matched"], 11);
 }
@@ -68,7 +68,11 @@ fn a_lock_that_ends_with_another_descriptor_is_taken_in_turn() {
     let ground = Ground::new();
     ground.write("t/r/a", 100);
     let (_folder, trace) = traces::imported(TURNS, "a\tf\t100\t644\t\n");
-    let reel = Arc::new(compile_whole(&traces::source_of(&trace), false).unwrap());
-    let pulse = Arc::new(Pulse::new(0));
-    assert!(ground.show(&reel, ReplayPace::Asap, 300, &pulse).is_clean());
+    let replay_program = Arc::new(compile_whole(&traces::source_of(&trace), false).unwrap());
+    let thread_state = Arc::new(ThreadState::new(0));
+    assert!(
+        ground
+            .show(&replay_program, ReplayPace::Asap, 300, &thread_state)
+            .is_clean()
+    );
 }

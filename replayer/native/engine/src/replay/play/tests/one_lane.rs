@@ -3,8 +3,8 @@ use crate::replay::play::player::Ended;
 
 const OK: Recorded = Recorded::Well;
 
-pub(super) fn open(at: Place, slot: u32, flags: i32) -> Deed {
-    Deed::Open {
+pub(super) fn open(at: Place, slot: u32, flags: i32) -> ReplayCall {
+    ReplayCall::Open {
         at,
         slot: Some(slot),
         flags: flags.cast_unsigned(),
@@ -13,8 +13,8 @@ pub(super) fn open(at: Place, slot: u32, flags: i32) -> Deed {
     }
 }
 
-fn read(slot: u32, size: u64, offset: Option<u64>) -> Deed {
-    Deed::Read {
+fn read(slot: u32, size: u64, offset: Option<u64>) -> ReplayCall {
+    ReplayCall::Read {
         slot,
         size,
         offset,
@@ -22,8 +22,8 @@ fn read(slot: u32, size: u64, offset: Option<u64>) -> Deed {
     }
 }
 
-pub(super) fn write(slot: u32, size: u64, offset: Option<u64>) -> Deed {
-    Deed::Write {
+pub(super) fn write(slot: u32, size: u64, offset: Option<u64>) -> ReplayCall {
+    ReplayCall::Write {
         slot,
         size,
         offset,
@@ -37,17 +37,17 @@ fn what_happens_as_recorded_matches() {
     ground.write("t/a", 100);
     let mut tape = Tape::new(1);
     let (a, missing) = (tape.at("t/a"), tape.at("t/missing"));
-    tape.cue(0, Deed::Stat { at: a }, OK);
-    tape.cue(0, Deed::Stat { at: missing }, Recorded::Error(2));
-    tape.cue(0, open(a, 0, libc::O_RDWR), Recorded::Exactly(0));
-    tape.cue(0, read(0, 4096, None), Recorded::Exactly(100));
-    tape.cue(0, read(0, 4096, None), Recorded::Exactly(0));
-    tape.cue(0, read(0, 10, Some(95)), Recorded::Exactly(5));
-    tape.cue(0, write(0, 50, None), Recorded::Exactly(50));
-    tape.cue(0, Deed::Fstat { slot: 0 }, OK);
-    tape.cue(0, Deed::CloseDuplicate { slot: 0 }, OK);
-    tape.cue(0, Deed::Close { slot: 0 }, OK);
-    let shown = ground.play(&tape.reel());
+    tape.add(0, ReplayCall::Stat { at: a }, OK);
+    tape.add(0, ReplayCall::Stat { at: missing }, Recorded::Error(2));
+    tape.add(0, open(a, 0, libc::O_RDWR), Recorded::Exactly(0));
+    tape.add(0, read(0, 4096, None), Recorded::Exactly(100));
+    tape.add(0, read(0, 4096, None), Recorded::Exactly(0));
+    tape.add(0, read(0, 10, Some(95)), Recorded::Exactly(5));
+    tape.add(0, write(0, 50, None), Recorded::Exactly(50));
+    tape.add(0, ReplayCall::Fstat { slot: 0 }, OK);
+    tape.add(0, ReplayCall::CloseDuplicate { slot: 0 }, OK);
+    tape.add(0, ReplayCall::Close { slot: 0 }, OK);
+    let shown = ground.play(&tape.replay_program());
     assert!(shown.is_clean());
     assert_eq!(shown.ledger["events"], 10);
     assert_eq!(shown.ledger["matched"], 10);
@@ -64,18 +64,18 @@ fn calls_larger_than_the_buffers_are_made_as_one() {
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
     let size = 5 << 20;
-    tape.cue(0, open(a, 0, libc::O_RDWR), OK);
-    tape.cue(0, write(0, size, None), Recorded::Exactly(size));
-    tape.cue(0, write(0, 9000, Some(size)), Recorded::Exactly(9000));
-    tape.cue(0, read(0, size, Some(0)), Recorded::Exactly(size));
-    let vector = Deed::Read {
+    tape.add(0, open(a, 0, libc::O_RDWR), OK);
+    tape.add(0, write(0, size, None), Recorded::Exactly(size));
+    tape.add(0, write(0, 9000, Some(size)), Recorded::Exactly(9000));
+    tape.add(0, read(0, size, Some(0)), Recorded::Exactly(size));
+    let vector = ReplayCall::Read {
         slot: 0,
         size: 100,
         offset: None,
         vector: Some(0),
     };
-    tape.cue(0, vector, Recorded::Exactly(100));
-    assert!(ground.play(&tape.reel()).is_clean());
+    tape.add(0, vector, Recorded::Exactly(100));
+    assert!(ground.play(&tape.replay_program()).is_clean());
 }
 
 #[test]
@@ -84,23 +84,23 @@ fn flags_of_vectored_calls_are_passed_on() {
     ground.write("t/a", 5000);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    let at_end = Deed::Write {
+    let at_end = ReplayCall::Write {
         slot: 0,
         size: 10,
         offset: Some(0),
         vector: Some(libc::RWF_APPEND.cast_unsigned() | libc::RWF_DSYNC.cast_unsigned()),
     };
-    let on = Deed::Read {
+    let on = ReplayCall::Read {
         slot: 0,
         size: 5000,
         offset: None,
         vector: Some(libc::RWF_HIPRI.cast_unsigned()),
     };
-    tape.cue(0, open(a, 0, libc::O_RDWR), OK);
-    tape.cue(0, at_end, Recorded::Exactly(10));
-    tape.cue(0, on, Recorded::Exactly(5000));
-    tape.cue(0, read(0, 100, None), Recorded::Exactly(10));
-    assert!(ground.play(&tape.reel()).is_clean());
+    tape.add(0, open(a, 0, libc::O_RDWR), OK);
+    tape.add(0, at_end, Recorded::Exactly(10));
+    tape.add(0, on, Recorded::Exactly(5000));
+    tape.add(0, read(0, 100, None), Recorded::Exactly(10));
+    assert!(ground.play(&tape.replay_program()).is_clean());
     assert_eq!(ground.run().join("t/a").metadata().unwrap().len(), 5010);
 }
 
@@ -110,15 +110,15 @@ fn favour(recorded: Recorded) -> (u64, Shown) {
     ground.write("t/a", 0);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    let uncached = Deed::Write {
+    let uncached = ReplayCall::Write {
         slot: 0,
         size: 10,
         offset: None,
         vector: Some(0x80),
     };
-    tape.cue(0, open(a, 0, libc::O_RDWR), OK);
-    tape.cue(0, uncached, recorded);
-    let shown = ground.play(&tape.reel());
+    tape.add(0, open(a, 0, libc::O_RDWR), OK);
+    tape.add(0, uncached, recorded);
+    let shown = ground.play(&tape.replay_program());
     let size = ground.run().join("t/a").metadata().unwrap().len();
     (size, shown)
 }
@@ -138,19 +138,19 @@ fn differences_are_counted_and_the_first_is_told() {
     ground.write("t/a", 100);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    tape.cue(0, Deed::Stat { at: a }, Recorded::Error(2));
-    tape.cue(0, open(a, 3, libc::O_RDONLY), OK);
-    tape.cue(0, read(3, 4096, None), Recorded::Exactly(200));
-    tape.cue(0, Deed::Close { slot: 3 }, OK);
-    tape.cue(0, Deed::Fstat { slot: 3 }, OK);
-    tape.cue(
+    tape.add(0, ReplayCall::Stat { at: a }, Recorded::Error(2));
+    tape.add(0, open(a, 3, libc::O_RDONLY), OK);
+    tape.add(0, read(3, 4096, None), Recorded::Exactly(200));
+    tape.add(0, ReplayCall::Close { slot: 3 }, OK);
+    tape.add(0, ReplayCall::Fstat { slot: 3 }, OK);
+    tape.add(
         0,
-        Deed::Omit {
+        ReplayCall::Omit {
             reason: "special file",
         },
         Recorded::Unknown,
     );
-    let shown = ground.play(&tape.reel());
+    let shown = ground.play(&tape.replay_program());
     assert_eq!(shown.result, Err(Halt::Failed));
     let failed = shown.failed.unwrap();
     assert_eq!((failed.path.as_slice(), failed.outcome), (&b"t/a"[..], 138));
@@ -188,7 +188,7 @@ fn an_open_that_was_recorded_to_fail_leaves_nothing_open() {
     ground.write("t/a", 1);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    let deed = Deed::Open {
+    let call = ReplayCall::Open {
         at: a,
         slot: None,
         flags: 0,
@@ -196,10 +196,10 @@ fn an_open_that_was_recorded_to_fail_leaves_nothing_open() {
         resolve: 0,
     };
     for _ in 0..3000 {
-        tape.cue(0, deed.clone(), Recorded::Error(2));
+        tape.add(0, call.clone(), Recorded::Error(2));
     }
     let before = std::fs::read_dir("/proc/self/fd").unwrap().count();
-    let shown = ground.play(&tape.reel());
+    let shown = ground.play(&tape.replay_program());
     assert_eq!(shown.result, Err(Halt::Failed));
     let after = std::fs::read_dir("/proc/self/fd").unwrap().count();
     assert!(after < before + 1000, "{before} {after}");
@@ -213,30 +213,30 @@ fn listings_must_agree_in_their_sum_only() {
     }
     let mut tape = Tape::new(1);
     let d = tape.at("t/d");
-    let list = Deed::List {
+    let list = ReplayCall::List {
         slot: 0,
         size: 32768,
     };
     let directory = libc::O_RDONLY | libc::O_DIRECTORY;
-    tape.cue(0, open(d, 0, directory), OK);
-    tape.cue(0, list.clone(), Recorded::Exactly(302));
-    tape.cue(0, list.clone(), Recorded::Exactly(0));
-    let rewind = Deed::Seek {
+    tape.add(0, open(d, 0, directory), OK);
+    tape.add(0, list.clone(), Recorded::Exactly(302));
+    tape.add(0, list.clone(), Recorded::Exactly(0));
+    let rewind = ReplayCall::Seek {
         slot: 0,
         offset: 0,
         whence: 0,
     };
-    tape.cue(0, rewind.clone(), Recorded::Exactly(0));
-    tape.cue(0, list.clone(), Recorded::Exactly(1));
-    tape.cue(0, list.clone(), Recorded::Exactly(301));
-    tape.cue(0, list.clone(), Recorded::Exactly(0));
-    let shown = ground.play(&tape.reel());
+    tape.add(0, rewind.clone(), Recorded::Exactly(0));
+    tape.add(0, list.clone(), Recorded::Exactly(1));
+    tape.add(0, list.clone(), Recorded::Exactly(301));
+    tape.add(0, list.clone(), Recorded::Exactly(0));
+    let shown = ground.play(&tape.replay_program());
     assert!(shown.is_clean());
     assert!(shown.ledger["allowed"]["listing-batches"].as_u64().unwrap() >= 2);
-    tape.cue(0, rewind, Recorded::Exactly(0));
-    tape.cue(0, list.clone(), Recorded::Exactly(303));
-    tape.cue(0, list, Recorded::Exactly(0));
-    let shown = ground.play(&tape.reel());
+    tape.add(0, rewind, Recorded::Exactly(0));
+    tape.add(0, list.clone(), Recorded::Exactly(303));
+    tape.add(0, list, Recorded::Exactly(0));
+    let shown = ground.play(&tape.replay_program());
     assert_eq!(shown.ledger["examples"][0]["result_got"], 302);
     assert_eq!(shown.ledger["examples"][0]["result_recorded"], 303);
 }
@@ -254,20 +254,20 @@ fn every_performance_has_files_of_its_own_that_go_with_it() {
     tape.entry(f, EntryKind::File, 100_000, "");
     tape.entry(link, EntryKind::Link, 0, "d/f");
     tape.tops = vec![d, link, made];
-    tape.cue(0, open(place(f), 0, libc::O_RDONLY), OK);
-    tape.cue(0, read(0, 1 << 20, None), Recorded::Exactly(100_000));
+    tape.add(0, open(place(f), 0, libc::O_RDONLY), OK);
+    tape.add(0, read(0, 1 << 20, None), Recorded::Exactly(100_000));
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
-    tape.cue(0, open(place(made), 1, flags), OK);
-    tape.cue(0, Deed::Unlink { at: place(f) }, OK);
-    let pulse = Arc::new(Pulse::new(2));
-    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 3, &pulse);
+    tape.add(0, open(place(made), 1, flags), OK);
+    tape.add(0, ReplayCall::Unlink { at: place(f) }, OK);
+    let thread_state = Arc::new(ThreadState::new(2));
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Asap, 3, &thread_state);
     assert!(shown.is_clean());
     assert_eq!(shown.ledger["performances"], 3);
     assert_eq!(shown.ledger["targets"][0]["performances"], 3);
     assert_eq!(names(&ground.run()), ["t"]);
     // Who comes next has not waited for what was laid out and removed.
     assert!(shown.aside_ns > 0);
-    assert_eq!(shown.aside_ns, pulse.outside_ns());
+    assert_eq!(shown.aside_ns, thread_state.outside_ns());
 }
 
 #[test]
@@ -282,14 +282,14 @@ fn a_layout_that_fails_is_in_nobodys_time_and_leaves_nothing() {
     tape.entry(f, EntryKind::File, 100_000, "");
     tape.entry(lost, EntryKind::File, 1, "");
     tape.tops = vec![d];
-    tape.cue(0, Deed::Stat { at: place(f) }, Recorded::Well);
-    let pulse = Arc::new(Pulse::new(2));
-    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 2, &pulse);
+    tape.add(0, ReplayCall::Stat { at: place(f) }, Recorded::Well);
+    let thread_state = Arc::new(ThreadState::new(2));
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Asap, 2, &thread_state);
     assert_eq!(shown.result, Err(Halt::Failed));
     assert_eq!(shown.failed.unwrap().path, b"t/missing~2.1/f");
     assert_eq!(names(&ground.run()), ["t"]);
     assert!(shown.aside_ns > 0);
-    assert_eq!(shown.aside_ns, pulse.outside_ns());
+    assert_eq!(shown.aside_ns, thread_state.outside_ns());
 }
 
 #[test]
@@ -299,15 +299,15 @@ fn a_file_that_was_open_before_is_there_at_its_offset() {
     let mut tape = Tape::new(1);
     let path = tape.path("t/a");
     let flags = (libc::O_RDWR | libc::O_TRUNC).cast_unsigned();
-    let inherit = Deed::Inherit {
+    let inherit = ReplayCall::Inherit {
         path,
         slot: 5,
         flags,
         offset: 40,
     };
-    tape.cue(0, inherit, Recorded::Unknown);
-    tape.cue(0, read(5, 100, None), Recorded::Exactly(60));
-    let shown = ground.play(&tape.reel());
+    tape.add(0, inherit, Recorded::Unknown);
+    tape.add(0, read(5, 100, None), Recorded::Exactly(60));
+    let shown = ground.play(&tape.replay_program());
     assert!(shown.is_clean());
     assert_eq!(shown.ledger["events"], 1);
 }
@@ -318,12 +318,12 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
     ground.write("t/a", 1);
     let mut tape = Tape::new(1);
     let (a, missing) = (tape.at("t/a"), tape.at("t/b"));
-    tape.cue(0, Deed::Stat { at: a }, OK);
-    let good = tape.reel();
-    tape.cue(0, Deed::Stat { at: missing }, OK);
+    tape.add(0, ReplayCall::Stat { at: a }, OK);
+    let good = tape.replay_program();
+    tape.add(0, ReplayCall::Stat { at: missing }, OK);
     let setting = Arc::get_mut(&mut ground.setting).unwrap();
     let program = Arc::get_mut(&mut setting.program).unwrap();
-    program.replays = crate::program::Replays::made("page", vec![good, tape.reel()]);
+    program.replays = crate::program::Replays::made("page", vec![good, tape.replay_program()]);
     program.transactions[0].steps = [crate::program::Step::Replay(Box::new(Replay {
         trace: 0,
         request: Some(crate::document::Text("page".to_owned())),
@@ -331,16 +331,23 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
         speed_percent: 100,
     }))]
     .into();
-    let pulse = Arc::new(Pulse::new(0));
+    let thread_state = Arc::new(ThreadState::new(0));
     let setting = &ground.setting;
     let shard = setting.recorder.shard(0);
     let recorder = Arc::clone(&setting.recorder);
-    let journal = Journal::new(recorder, shard, Arc::clone(&pulse), 0, setting.begin_ns);
-    let mut band = Band::new(setting, &pulse);
-    band.enter(0, &ground.folder);
+    let journal = Journal::new(
+        recorder,
+        shard,
+        Arc::clone(&thread_state),
+        0,
+        setting.begin_ns,
+    );
+    let mut lane_threads = LaneThreads::new(setting, &thread_state);
+    lane_threads.enter(0, &ground.folder);
     let kernel = <Guarded as crate::sys::Kernel>::enter(&ground.folder).unwrap();
-    let interpreter = crate::interpreter::Interpreter::new(setting, &pulse, kernel, journal, 0);
-    let mut interpreter = interpreter.with_band(&mut band);
+    let interpreter =
+        crate::interpreter::Interpreter::new(setting, &thread_state, kernel, journal, 0);
+    let mut interpreter = interpreter.with_lane_threads(&mut lane_threads);
     for _ in 0..40 {
         interpreter.transact(now_ns());
     }
@@ -367,10 +374,10 @@ fn data_past_the_page_cache_is_aligned() {
     ground.write("t/a", 0);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    tape.cue(0, open(a, 0, libc::O_RDWR | libc::O_DIRECT), OK);
+    tape.add(0, open(a, 0, libc::O_RDWR | libc::O_DIRECT), OK);
     for size in [4096, 8192, 1 << 20] {
-        tape.cue(0, write(0, size, Some(0)), Recorded::Exactly(size));
-        tape.cue(0, read(0, size, Some(0)), Recorded::Exactly(size));
+        tape.add(0, write(0, size, Some(0)), Recorded::Exactly(size));
+        tape.add(0, read(0, size, Some(0)), Recorded::Exactly(size));
     }
-    assert!(ground.play(&tape.reel()).is_clean());
+    assert!(ground.play(&tape.replay_program()).is_clean());
 }

@@ -8,8 +8,8 @@ const OK: Recorded = Recorded::Well;
 /// `EAGAIN`.
 const REFUSED: Recorded = Recorded::Error(11);
 
-fn range(slot: u32, kind: u32, before: u32) -> Deed {
-    Deed::Lock {
+fn range(slot: u32, kind: u32, before: u32) -> ReplayCall {
+    ReplayCall::Lock {
         slot,
         wait: false,
         kind,
@@ -20,26 +20,26 @@ fn range(slot: u32, kind: u32, before: u32) -> Deed {
     }
 }
 
-fn flock(slot: u32, operation: i32) -> Deed {
-    Deed::Flock {
+fn flock(slot: u32, operation: i32) -> ReplayCall {
+    ReplayCall::Flock {
         slot,
         operation: operation.cast_unsigned(),
     }
 }
 
 /// Takers of locks after others were refused them: what each of them got.
-fn taken_after(deeds: &[(Deed, Recorded)]) -> Value {
+fn taken_after(calls: &[(ReplayCall, Recorded)]) -> Value {
     let ground = Ground::new();
     ground.write("t/a", 1);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
     for slot in 0..2 {
-        tape.cue(0, open(a, slot, libc::O_RDWR), Recorded::Well);
+        tape.add(0, open(a, slot, libc::O_RDWR), Recorded::Well);
     }
-    for (deed, recorded) in deeds {
-        tape.cue(0, deed.clone(), *recorded);
+    for (call, recorded) in calls {
+        tape.add(0, call.clone(), *recorded);
     }
-    let shown = ground.play(&tape.reel());
+    let shown = ground.play(&tape.replay_program());
     let diverged = shown.ledger["diverged"].as_array().unwrap().iter();
     let told =
         diverged.map(|each| json!([each["op"], each["recorded"], each["got"], each["count"]]));
@@ -81,7 +81,7 @@ fn a_path_is_refused_where_openat2_was_told_to_take_no_link() {
         rest: 4,
         ..a
     };
-    let so = |at, resolve| Deed::Open {
+    let so = |at, resolve| ReplayCall::Open {
         at,
         slot: None,
         flags: 0,
@@ -89,10 +89,10 @@ fn a_path_is_refused_where_openat2_was_told_to_take_no_link() {
         resolve,
     };
     // RESOLVE_NO_SYMLINKS, alone and with RESOLVE_IN_ROOT and RESOLVE_BENEATH.
-    tape.cue(0, so(through, 0), OK);
-    tape.cue(0, so(through, 4), Recorded::Error(libc::ELOOP));
-    tape.cue(0, so(a, 4 | 0x10), OK);
-    tape.cue(0, open(d, 0, libc::O_RDONLY), OK);
-    tape.cue(0, so(seen, 4 | 8), OK);
-    assert!(ground.play(&tape.reel()).is_clean());
+    tape.add(0, so(through, 0), OK);
+    tape.add(0, so(through, 4), Recorded::Error(libc::ELOOP));
+    tape.add(0, so(a, 4 | 0x10), OK);
+    tape.add(0, open(d, 0, libc::O_RDONLY), OK);
+    tape.add(0, so(seen, 4 | 8), OK);
+    assert!(ground.play(&tape.replay_program()).is_clean());
 }

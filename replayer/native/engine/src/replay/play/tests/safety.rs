@@ -1,6 +1,6 @@
 use super::*;
 use crate::program::Owner;
-use crate::replay::reel::{Subject, Through, Time, Times};
+use crate::replay::program::{Subject, Through, Time, Times};
 use crate::sys::{At, How, Kernel, Links};
 use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -93,83 +93,83 @@ fn flags(flags: i32) -> u32 {
 }
 
 /// The same through a descriptor.
-// One deed a line.
+// One call a line.
 #[rustfmt::skip]
-fn openings(at: Place) -> Vec<Deed> {
+fn openings(at: Place) -> Vec<ReplayCall> {
     let path = at.path;
     let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
-    let open = |slot, bits| Deed::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX };
-    let write = |slot| Deed::Write { slot, size: 100, offset: None, vector: None };
+    let open = |slot, bits| ReplayCall::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX };
+    let write = |slot| ReplayCall::Write { slot, size: 100, offset: None, vector: None };
     vec![
         open(0, libc::O_RDWR),
         write(0),
-        Deed::Ftruncate { slot: 0, size: 1 },
-        Deed::Fchmod { slot: 0, mode: 0o777 },
+        ReplayCall::Ftruncate { slot: 0, size: 1 },
+        ReplayCall::Fchmod { slot: 0, mode: 0o777 },
         open(1, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC),
         write(1),
         open(2, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL),
         open(3, libc::O_RDWR | libc::O_TMPFILE),
         open(4, -1),
         open(5, libc::O_PATH),
-        Deed::Fchown { slot: 5, uid: 12, gid: 12, through: Through::Descriptor },
-        Deed::Fchown { slot: 5, uid: 12, gid: 12, through: Through::EmptyPath },
-        Deed::Futimens { slot: 5, times, through: Through::EmptyPath },
+        ReplayCall::Fchown { slot: 5, uid: 12, gid: 12, through: Through::Descriptor },
+        ReplayCall::Fchown { slot: 5, uid: 12, gid: 12, through: Through::EmptyPath },
+        ReplayCall::Futimens { slot: 5, times, through: Through::EmptyPath },
         open(7, libc::O_PATH | libc::O_NOFOLLOW),
-        Deed::Fchown { slot: 7, uid: 12, gid: 12, through: Through::EmptyPath },
-        Deed::Inherit { path, slot: 6, flags: u32::MAX, offset: 0 },
+        ReplayCall::Fchown { slot: 7, uid: 12, gid: 12, through: Through::EmptyPath },
+        ReplayCall::Inherit { path, slot: 6, flags: u32::MAX, offset: 0 },
         write(6),
     ]
 }
 
-/// Every deed that could change something, at a place. Their results mean nothing here.
-// One deed a line.
+/// Every call that could change something, at a place. Their results mean nothing here.
+// One call a line.
 #[rustfmt::skip]
-fn attempts(tape: &mut Tape, at: Place) -> Vec<Deed> {
+fn attempts(tape: &mut Tape, at: Place) -> Vec<ReplayCall> {
     let (plain, moved) = (tape.at("t/plain"), tape.at("t/moved"));
     let (name, target) = (tape.text("user.x"), tape.text("../../outside/file"));
     let path = at.path;
     let on = |follow| Subject::Path { path, follow };
     let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
-    let mut deeds = openings(at);
-    deeds.extend([
-        Deed::Mkdir { at, mode: u32::MAX },
-        Deed::Mknod { at, mode: u32::MAX },
-        Deed::Symlink { at, target },
-        Deed::Symlink { at: moved, target },
-        Deed::Link { at: plain, to: at, flags: u32::MAX },
-        Deed::Link { at, to: moved, flags: 0x400 },
-        Deed::Chmod { at: moved, mode: 0o777 },
-        Deed::Truncate { path: moved.path, size: 3 },
-        Deed::LinkOpen { slot: 0, to: at },
-        Deed::LinkOpen { slot: 3, to: at },
-        Deed::LinkOpen { slot: 7, to: moved },
-        Deed::Chmod { at: moved, mode: 0o777 },
-        Deed::Truncate { path: moved.path, size: 3 },
-        Deed::Unlink { at: moved },
-        Deed::LinkOpen { slot: 0, to: moved },
-        Deed::Unlink { at: moved },
-        Deed::Link { at, to: moved, flags: 0 },
-        Deed::Truncate { path: moved.path, size: 3 },
-        Deed::Unlink { at: moved },
-        Deed::Rename { at: plain, to: at, flags: 0 },
-        Deed::Rename { at, to: plain, flags: 2 },
-        Deed::Rename { at, to: moved, flags: u32::MAX },
-        Deed::Truncate { path, size: u64::MAX },
-        Deed::Truncate { path, size: 0 },
-        Deed::Chmod { at, mode: 0o777 },
-        Deed::Chown { at, uid: 12, gid: 12, follow: true },
-        Deed::Chown { at, uid: 12, gid: 12, follow: false },
-        Deed::Utimens { at, times, follow: true },
-        Deed::Utimens { at, times, follow: false },
-        Deed::Setxattr { on: on(true), name, size: 10, flags: 0 },
-        Deed::Setxattr { on: on(false), name, size: 10, flags: 0 },
-        Deed::SetList { on: on(true), mode: 0o777, flags: 0 },
-        Deed::SetList { on: on(false), mode: 0o777, flags: 0 },
-        Deed::Removexattr { on: on(true), name },
-        Deed::Unlink { at },
-        Deed::Rmdir { at },
+    let mut calls = openings(at);
+    calls.extend([
+        ReplayCall::Mkdir { at, mode: u32::MAX },
+        ReplayCall::Mknod { at, mode: u32::MAX },
+        ReplayCall::Symlink { at, target },
+        ReplayCall::Symlink { at: moved, target },
+        ReplayCall::Link { at: plain, to: at, flags: u32::MAX },
+        ReplayCall::Link { at, to: moved, flags: 0x400 },
+        ReplayCall::Chmod { at: moved, mode: 0o777 },
+        ReplayCall::Truncate { path: moved.path, size: 3 },
+        ReplayCall::LinkOpen { slot: 0, to: at },
+        ReplayCall::LinkOpen { slot: 3, to: at },
+        ReplayCall::LinkOpen { slot: 7, to: moved },
+        ReplayCall::Chmod { at: moved, mode: 0o777 },
+        ReplayCall::Truncate { path: moved.path, size: 3 },
+        ReplayCall::Unlink { at: moved },
+        ReplayCall::LinkOpen { slot: 0, to: moved },
+        ReplayCall::Unlink { at: moved },
+        ReplayCall::Link { at, to: moved, flags: 0 },
+        ReplayCall::Truncate { path: moved.path, size: 3 },
+        ReplayCall::Unlink { at: moved },
+        ReplayCall::Rename { at: plain, to: at, flags: 0 },
+        ReplayCall::Rename { at, to: plain, flags: 2 },
+        ReplayCall::Rename { at, to: moved, flags: u32::MAX },
+        ReplayCall::Truncate { path, size: u64::MAX },
+        ReplayCall::Truncate { path, size: 0 },
+        ReplayCall::Chmod { at, mode: 0o777 },
+        ReplayCall::Chown { at, uid: 12, gid: 12, follow: true },
+        ReplayCall::Chown { at, uid: 12, gid: 12, follow: false },
+        ReplayCall::Utimens { at, times, follow: true },
+        ReplayCall::Utimens { at, times, follow: false },
+        ReplayCall::Setxattr { on: on(true), name, size: 10, flags: 0 },
+        ReplayCall::Setxattr { on: on(false), name, size: 10, flags: 0 },
+        ReplayCall::SetList { on: on(true), mode: 0o777, flags: 0 },
+        ReplayCall::SetList { on: on(false), mode: 0o777, flags: 0 },
+        ReplayCall::Removexattr { on: on(true), name },
+        ReplayCall::Unlink { at },
+        ReplayCall::Rmdir { at },
     ]);
-    deeds
+    calls
 }
 
 fn assault<K: Places>(place: &str) {
@@ -178,14 +178,14 @@ fn assault<K: Places>(place: &str) {
     let mut tape = Tape::new(1);
     let unknown = Recorded::Unknown;
     let directory = tape.at("t/d");
-    let open = Deed::Open {
+    let open = ReplayCall::Open {
         at: directory,
         slot: Some(60),
         flags: flags(libc::O_RDONLY | libc::O_DIRECTORY),
         mode: 0,
         resolve: 0,
     };
-    tape.cue(0, open, unknown);
+    tape.add(0, open, unknown);
     for name in hostile(&outside) {
         let whole = tape.at(&name);
         // The same seen from an open directory: what follows its first bytes.
@@ -194,8 +194,8 @@ fn assault<K: Places>(place: &str) {
             ..whole
         };
         for at in [whole, from] {
-            for deed in attempts(&mut tape, at) {
-                tape.cue(0, deed, unknown);
+            for call in attempts(&mut tape, at) {
+                tape.add(0, call, unknown);
             }
         }
     }
@@ -206,11 +206,11 @@ fn assault<K: Places>(place: &str) {
         from: Some(60),
         rest: 4,
     };
-    for deed in attempts(&mut tape, at) {
-        tape.cue(0, deed, unknown);
+    for call in attempts(&mut tape, at) {
+        tape.add(0, call, unknown);
     }
-    let pulse = Arc::new(Pulse::new(0));
-    let shown = ground.show_in::<K>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    let shown = ground.show_in::<K>(&tape.replay_program(), ReplayPace::Asap, 1, &thread_state);
     assert_eq!(shown.result, Ok(()));
     assert_eq!(sentinel(&outside), before);
     assert_eq!(
@@ -319,37 +319,37 @@ fn peeks<K: Places>() {
             continue;
         }
         let missing = Recorded::Exactly(u64::MAX);
-        let open = Deed::Open {
+        let open = ReplayCall::Open {
             at,
             slot: Some(0),
             flags: 0,
             mode: 0,
             resolve: 0,
         };
-        let read = Deed::Read {
+        let read = ReplayCall::Read {
             slot: 0,
             size: buffer,
             offset: None,
             vector: None,
         };
-        tape.cue(0, open, missing);
-        tape.cue(0, read, missing);
-        tape.cue(0, Deed::CloseSilently { slot: 0 }, Recorded::Unknown);
-        tape.cue(0, Deed::Stat { at }, missing);
-        tape.cue(
+        tape.add(0, open, missing);
+        tape.add(0, read, missing);
+        tape.add(0, ReplayCall::CloseSilently { slot: 0 }, Recorded::Unknown);
+        tape.add(0, ReplayCall::Stat { at }, missing);
+        tape.add(
             0,
-            Deed::Access {
+            ReplayCall::Access {
                 at,
                 mode: 0,
                 flags: 0,
             },
             missing,
         );
-        tape.cue(0, Deed::Chdir { at }, missing);
-        tape.cue(0, Deed::Statfs { path: at.path }, missing);
+        tape.add(0, ReplayCall::Chdir { at }, missing);
+        tape.add(0, ReplayCall::Statfs { path: at.path }, missing);
     }
-    let pulse = Arc::new(Pulse::new(0));
-    let shown = ground.show_in::<K>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    let shown = ground.show_in::<K>(&tape.replay_program(), ReplayPace::Asap, 1, &thread_state);
     let diverged = shown.ledger["diverged"].as_array().unwrap().clone();
     let well = diverged.iter().filter(|each| each["got"] == "less");
     assert_eq!(well.collect::<Vec<_>>(), [&Value::Null; 0]);
@@ -376,12 +376,12 @@ fn files_of_a_performance_are_neither_made_nor_removed_through_links() {
     ];
     let tops: Vec<_> = own.iter().map(|path| tape.own(path, 0)).collect();
     tape.tops = tops.clone();
-    let pulse = Arc::new(Pulse::new(0));
-    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Asap, 1, &thread_state);
     assert_eq!(shown.result, Ok(()));
     assert_eq!(sentinel(&outside), before);
     tape.entry(tops[0], EntryKind::File, 10, "");
-    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Asap, 1, &thread_state);
     assert_eq!(shown.result, Err(Halt::Failed));
     assert_eq!(sentinel(&outside), before);
 }

@@ -7,10 +7,10 @@ fn tape(ground: &Ground, events: u64) -> Tape {
     let mut tape = Tape::new(1);
     let at = tape.at("t");
     for number in 0..events {
-        tape.cue(0, Deed::Stat { at }, Recorded::Well);
-        let cue = tape.lanes[0].last_mut().unwrap();
-        cue.start_ns = number * 1_000_000;
-        cue.gap_ns = 1_000_000;
+        tape.add(0, ReplayCall::Stat { at }, Recorded::Well);
+        let scheduled = tape.lanes[0].last_mut().unwrap();
+        scheduled.start_ns = number * 1_000_000;
+        scheduled.gap_ns = 1_000_000;
     }
     tape
 }
@@ -20,8 +20,8 @@ fn think_times_are_kept_between_the_events_of_a_lane() {
     let ground = Ground::new();
     let tape = tape(&ground, 20);
     let begin_ns = now_ns();
-    let pulse = Arc::new(Pulse::new(0));
-    let shown = ground.show(&tape.reel(), ReplayPace::Closed, 1, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Closed, 1, &thread_state);
     assert!(shown.is_clean());
     assert!(now_ns() - begin_ns >= 20_000_000);
 }
@@ -31,8 +31,8 @@ fn events_at_their_recorded_times_are_never_early_and_tell_how_late_they_are() {
     let (ground, log) = Ground::new().logged();
     let tape = tape(&ground, 20);
     let begin_ns = now_ns() - ground.setting.begin_ns;
-    let pulse = Arc::new(Pulse::new(0));
-    let shown = ground.show(&tape.reel(), ReplayPace::Timed, 1, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Timed, 1, &thread_state);
     assert!(shown.is_clean());
     let bytes = std::fs::read_dir(log).unwrap().next().unwrap().unwrap();
     assert_eq!(bytes.file_name(), "u0-p0-l0.events");
@@ -53,9 +53,9 @@ fn a_broken_off_sleep_ends_the_performance() {
     let ground = Ground::new();
     let mut tape = tape(&ground, 2);
     tape.lanes[0][1].start_ns = 3_600_000_000_000;
-    let pulse = Arc::new(Pulse::new(0));
-    pulse.raise(crate::pulse::CUT);
-    let shown = ground.show(&tape.reel(), ReplayPace::Timed, 1, &pulse);
+    let thread_state = Arc::new(ThreadState::new(0));
+    thread_state.raise(crate::thread_state::CUT);
+    let shown = ground.show(&tape.replay_program(), ReplayPace::Timed, 1, &thread_state);
     assert_eq!(shown.result, Err(Halt::Cut));
 }
 
@@ -68,26 +68,26 @@ fn page(ground: &Ground) -> Tape {
         let there = tape.at(&name);
         let missing = tape.at(&format!("{name}.missing"));
         for _ in 0..4 {
-            tape.cue(0, Deed::Stat { at: missing }, Recorded::Error(2));
-            tape.cue(0, Deed::Lstat { at: there }, Recorded::Well);
+            tape.add(0, ReplayCall::Stat { at: missing }, Recorded::Error(2));
+            tape.add(0, ReplayCall::Lstat { at: there }, Recorded::Well);
         }
-        let open = Deed::Open {
+        let open = ReplayCall::Open {
             at: there,
             slot: Some(0),
             flags: 0,
             mode: 0,
             resolve: 0,
         };
-        tape.cue(0, open, Recorded::Well);
-        tape.cue(0, Deed::Fstat { slot: 0 }, Recorded::Well);
-        let read = Deed::Read {
+        tape.add(0, open, Recorded::Well);
+        tape.add(0, ReplayCall::Fstat { slot: 0 }, Recorded::Well);
+        let read = ReplayCall::Read {
             slot: 0,
             size: 8192,
             offset: None,
             vector: None,
         };
-        tape.cue(0, read, Recorded::Exactly(3000));
-        tape.cue(0, Deed::Close { slot: 0 }, Recorded::Well);
+        tape.add(0, read, Recorded::Exactly(3000));
+        tape.add(0, ReplayCall::Close { slot: 0 }, Recorded::Well);
     }
     tape
 }
@@ -97,15 +97,19 @@ fn page(ground: &Ground) -> Tape {
 fn own_cost_of_an_event() {
     let ground = Ground::new();
     let tape = page(&ground);
-    let reel = tape.reel();
+    let replay_program = tape.replay_program();
     let events = f64::from(u32::try_from(tape.rows).unwrap());
     let each = |ns: u64| f64::from(u32::try_from(ns).unwrap()) / events;
     let measure = |kind: &str| {
-        let pulse = Arc::new(Pulse::new(0));
+        let thread_state = Arc::new(ThreadState::new(0));
         let shown = match kind {
-            "null" => ground.show_in::<Null>(&reel, ReplayPace::Asap, 1000, &pulse),
-            "guarded" => ground.show_in::<Guarded>(&reel, ReplayPace::Asap, 1000, &pulse),
-            _ => ground.show_in::<Jailed>(&reel, ReplayPace::Asap, 1000, &pulse),
+            "null" => {
+                ground.show_in::<Null>(&replay_program, ReplayPace::Asap, 1000, &thread_state)
+            }
+            "guarded" => {
+                ground.show_in::<Guarded>(&replay_program, ReplayPace::Asap, 1000, &thread_state)
+            }
+            _ => ground.show_in::<Jailed>(&replay_program, ReplayPace::Asap, 1000, &thread_state),
         };
         assert!(shown.is_clean());
         let (ns, in_call_ns) = shown.fastest;

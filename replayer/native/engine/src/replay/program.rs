@@ -1,44 +1,44 @@
-//! A reel: a trace, or one request of it, in the form that users play. Made by `compile`, played by `play`, never changed.
+//! A replay program: a trace, or one request of it, in the form that users play. Made by `compile`, played by `play`, never changed.
 //!
-//! What an event does is a [`Deed`]; what it must wait for, when it was made and what it returned stand beside it in a [`Cue`].
+//! What an event does is a [`ReplayCall`]; what it must wait for, when it was made and what it returned stand beside it in a [`ScheduledCall`].
 
-pub(crate) use super::deed::{Deed, FAVOURS, LetGo, Subject, Through, Time, Times};
+pub(crate) use super::call::{FAVOURS, LetGo, ReplayCall, Subject, Through, Time, Times};
 use std::sync::Arc;
 
-/// A path of the reel, by number.
+/// A path of the replay program, by number.
 pub(crate) type PathId = u32;
 /// A place for an open descriptor of one performance.
 pub(crate) type Slot = u32;
-/// A thread of one performance: it plays the cues of one or more threads of the trace.
+/// A thread of one performance: it plays the scheduled calls of one or more threads of the trace.
 pub(crate) type Lane = u16;
 
-/// Cues of all lanes between two rows of the trace.
+/// Scheduled calls of all lanes between two rows of the trace.
 #[derive(Debug)]
-pub(crate) struct Chunk {
+pub(crate) struct CallBatch {
     /// By lane, each in the order of rows.
-    pub(crate) lanes: Box<[Box<[Cue]>]>,
+    pub(crate) lanes: Box<[Box<[ScheduledCall]>]>,
     pub(crate) waits: Box<[Wait]>,
-    /// Texts of cues that have some (targets of symlinks, names of attributes), NUL at the end of each.
+    /// Texts of scheduled calls that have some (targets of symlinks, names of attributes), NUL at the end of each.
     pub(crate) texts: Box<[u8]>,
 }
 
 /// One event, ready to be made.
 #[derive(Clone, Debug)]
-pub(crate) struct Cue {
+pub(crate) struct ScheduledCall {
     /// Its row in the table `events`.
     pub(crate) row: u64,
     /// Its thread in the trace.
     pub(crate) thread: u32,
-    /// When it was made, since the begin of the reel, without what the tracing added.
+    /// When it was made, since the begin of the replay program, without what the tracing added.
     pub(crate) start_ns: u64,
     /// Think time since its lane's last event.
     pub(crate) gap_ns: u64,
     /// Think time since the first of its waits was over, if that kept its thread waiting; 0 too where nothing did.
     pub(crate) after_ns: u64,
     pub(crate) recorded: Recorded,
-    /// Its waits in the chunk: first and count.
+    /// Its waits in the batch: first and count.
     pub(crate) waits: (u32, u32),
-    pub(crate) deed: Deed,
+    pub(crate) call: ReplayCall,
 }
 
 /// It may not begin before the event of this row has ended, which another lane plays.
@@ -63,7 +63,7 @@ pub(crate) enum Recorded {
     Unknown,
 }
 
-/// A text of the chunk: where it begins and its length without the NUL.
+/// A text of the batch: where it begins and its length without the NUL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextId {
     pub(crate) start: u32,
@@ -83,21 +83,21 @@ pub(crate) struct Place {
     pub(crate) rest: u32,
 }
 
-/// Where chunks come from: all in memory, or read as they are needed.
+/// Where batches come from: all in memory, or read as they are needed.
 pub(crate) trait Script: Send + Sync + std::fmt::Debug {
-    /// A way through the chunks for one performance, from the first to the last, each once.
-    fn play(&self) -> Box<dyn Chunks>;
+    /// A way through the batches for one performance, from the first to the last, each once.
+    fn play(&self) -> Box<dyn CallBatches>;
 }
 
-/// Chunks in their order. Called by one lane at a time.
-pub(crate) trait Chunks: Send {
-    /// The next chunk, `Ok(None)` after the last; an error in words ends the performance.
-    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String>;
+/// Batches in their order. Called by one lane at a time.
+pub(crate) trait CallBatches: Send {
+    /// The next batch, `Ok(None)` after the last; an error in words ends the performance.
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String>;
 }
 
 /// A trace, or one request of it, ready to be played as often as one likes.
 #[derive(Debug)]
-pub(crate) struct Reel {
+pub(crate) struct ReplayProgram {
     pub(crate) script: Box<dyn Script>,
     pub(crate) lanes: Lane,
     /// Slots that are open at once, at most.
@@ -126,7 +126,7 @@ pub(crate) struct Entry {
     pub(crate) link_own_end: u32,
 }
 
-/// The paths of a reel, relative to the run's folder, in one text with a NUL after each.
+/// The paths of a replay program, relative to the run's folder, in one text with a NUL after each.
 #[derive(Debug)]
 pub(crate) struct Paths {
     pub(crate) text: Box<[u8]>,

@@ -1,8 +1,8 @@
-//! The threads of a user that play the lanes of its performances: its own, and companions that wait between performances.
+//! The threads of a user that play the lanes of its performances: its own, and helpers that wait between performances.
 
-use super::companion::{Companion, Task};
 use super::files::{Fault, Site, lay_out, remove};
 use super::gathering::Gathering;
+use super::helper::{HelperThread, Task};
 use super::lane::Role;
 use super::line::{Line, Post};
 use super::living::Duty;
@@ -10,33 +10,33 @@ use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::{Cast, Stage, Tempo};
 use crate::clock::{now_ns, since_ns};
-use crate::crowd::{NAG, interrupt};
 use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting, Shift};
 use crate::ops::{Op, outcome_of_errno};
 use crate::program::{Pipeline, Replay, ReplayPace};
-use crate::pulse::{ABANDONED, CUT, Place, Pulse};
 use crate::record::event::Event;
 use crate::replay::names::Names;
-use crate::replay::reel::Reel;
+use crate::replay::program::ReplayProgram;
 use crate::segment::Segment;
 use crate::sys::replayed::close;
 use crate::sys::{Folder, Places};
+use crate::thread_state::{ABANDONED, CUT, Place, ThreadState};
+use crate::user_threads::{NAG, interrupt};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::park_timeout;
 
-/// With recorded times, companions get so long to wake before the performance begins (chosen: a wake-up takes some tens of microseconds).
+/// With recorded times, helpers get so long to wake before the performance begins (chosen: a wake-up takes some tens of microseconds).
 const LEAD_NS: u64 = 200_000;
 /// A performance that was broken off has so long to remove its files (chosen: half of what a user gets before it is given up on).
 const TIDYING_NS: u64 = 1_000_000_000;
 
 /// The threads of one user, and what it remembers of its performances.
-pub(crate) struct Band {
+pub(crate) struct LaneThreads {
     setting: Arc<Setting>,
-    pulse: Arc<Pulse>,
-    companions: Vec<Companion>,
+    thread_state: Arc<ThreadState>,
+    helpers: Vec<HelperThread>,
     tools: Tools,
     /// Where it plays.
     site: Option<(u16, Arc<Folder>)>,
@@ -54,12 +54,12 @@ struct Given {
     keeps_files: bool,
 }
 
-impl Band {
-    pub(crate) fn new(setting: &Arc<Setting>, pulse: &Arc<Pulse>) -> Band {
-        Band {
+impl LaneThreads {
+    pub(crate) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> LaneThreads {
+        LaneThreads {
             setting: Arc::clone(setting),
-            pulse: Arc::clone(pulse),
-            companions: Vec::new(),
+            thread_state: Arc::clone(thread_state),
+            helpers: Vec::new(),
             tools: Tools::default(),
             site: None,
             given: Vec::new(),
@@ -67,8 +67,8 @@ impl Band {
         }
     }
 
-    pub(crate) fn pulse(&self) -> Arc<Pulse> {
-        Arc::clone(&self.pulse)
+    pub(crate) fn thread_state(&self) -> Arc<ThreadState> {
+        Arc::clone(&self.thread_state)
     }
 
     /// A segment begins: its performances are counted anew.
@@ -83,10 +83,10 @@ impl Band {
         kernel: &K,
         journal: &mut Journal,
         replay: &Replay,
-        reel: &Arc<Reel>,
+        replay_program: &Arc<ReplayProgram>,
     ) -> Result<(), Halt> {
         let before_ns = now_ns();
-        let prepared = self.prepare::<K>(journal, replay, reel);
+        let prepared = self.prepare::<K>(journal, replay, replay_program);
         self.put_aside(journal, before_ns);
         let given = prepared?;
         let stage = &given.stage;
@@ -94,7 +94,7 @@ impl Band {
         let seat = Seat {
             setting: &self.setting,
             kernel,
-            pulse: &self.pulse,
+            thread_state: &self.thread_state,
             journal: &mut *journal,
             tools: &mut self.tools,
         };
@@ -102,10 +102,12 @@ impl Band {
             let _leaving = OwnLane(stage);
             Player::new(seat, stage, 0).play()
         };
-        self.wait_for_companions(&stage.gathering);
+        self.wait_for_helpers(&stage.gathering);
         let outcome = stage.gathering.outcome();
         let result = match (own, outcome.result) {
-            (Err(Halt::Cut), _) | (_, Err(Halt::Cut)) if self.pulse.is_cut() => Err(Halt::Cut),
+            (Err(Halt::Cut), _) | (_, Err(Halt::Cut)) if self.thread_state.is_cut() => {
+                Err(Halt::Cut)
+            }
             (Ok(()), Ok(())) => Ok(()),
             _ => Err(Halt::Failed),
         };
@@ -123,7 +125,7 @@ impl Band {
         let ns = now_ns.saturating_sub(since_ns);
         journal.aside(ns);
         journal.busy_until(now_ns);
-        self.pulse.add_outside(ns);
+        self.thread_state.add_outside(ns);
     }
 
     /// Everything that is not timed: names, files, threads, logs. Where that fails, nothing of it is left.
@@ -131,16 +133,20 @@ impl Band {
         &mut self,
         journal: &mut Journal,
         replay: &Replay,
-        reel: &Arc<Reel>,
+        replay_program: &Arc<ReplayProgram>,
     ) -> Result<Given, Halt> {
         let Some((target, folder)) = self.site.clone() else {
             return Err(Halt::Failed);
         };
         let turn = self.take_turn(replay.trace);
-        let names = Arc::new(Names::new(&reel.paths, self.pulse.user, turn));
-        self.pulse.set_names(&names);
+        let names = Arc::new(Names::new(
+            &replay_program.paths,
+            self.thread_state.user,
+            turn,
+        ));
+        self.thread_state.set_names(&names);
         let setting = Arc::clone(&self.setting);
-        let lanes = usize::from(reel.lanes).max(1);
+        let lanes = usize::from(replay_program.lanes).max(1);
         self.hire::<K>(lanes - 1).map_err(|errno| {
             self.refuse(journal, Op::Clone, errno, b"thread of a lane".to_vec())
         })?;
@@ -148,8 +154,8 @@ impl Band {
             let site = Site {
                 folder: folder.file.as_fd(),
                 names: &names,
-                reel,
-                pulse: &self.pulse,
+                replay_program,
+                thread_state: &self.thread_state,
             };
             lay_out(&site, turn, &setting.written).map_err(|(errno, path)| {
                 let halt = self.refuse(journal, Op::Open, errno, path);
@@ -161,7 +167,7 @@ impl Band {
         let performance = self.performances;
         self.performances += 1;
         let cast = Cast {
-            user: self.pulse.user,
+            user: self.thread_state.user,
             performance,
             trace: replay.trace,
             target,
@@ -176,7 +182,7 @@ impl Band {
         };
         let is_only = turn == 0 && setting.program.transactions_per_user == Some(1);
         Ok(Given {
-            stage: Arc::new(Stage::new(reel, &names, cast, tempo)),
+            stage: Arc::new(Stage::new(replay_program, &names, cast, tempo)),
             folder,
             keeps_files: is_only || !K::REAL,
         })
@@ -197,7 +203,7 @@ impl Band {
 
     /// A performance that cannot be given.
     fn refuse(&self, journal: &mut Journal, op: Op, errno: Errno, path: Vec<u8>) -> Halt {
-        if self.pulse.is_cut() {
+        if self.thread_state.is_cut() {
             return Halt::Cut;
         }
         let outcome = outcome_of_errno(errno.raw_os_error());
@@ -205,13 +211,12 @@ impl Band {
         Halt::Failed
     }
 
-    /// Have so many companions.
+    /// Have so many helpers.
     fn hire<K: Places>(&mut self, count: usize) -> Result<(), Errno> {
-        while self.companions.len() < count {
-            let lane = self.companions.len() + 1;
-            let companion = Companion::start::<K>(&self.setting, &self.pulse, lane);
-            self.companions
-                .push(companion.map_err(|error| errno_of(&error))?);
+        while self.helpers.len() < count {
+            let lane = self.helpers.len() + 1;
+            let helper = HelperThread::start::<K>(&self.setting, &self.thread_state, lane);
+            self.helpers.push(helper.map_err(|error| errno_of(&error))?);
         }
         Ok(())
     }
@@ -219,16 +224,16 @@ impl Band {
     fn launch(&self, given: &Given, journal: &Journal) {
         let lanes = given.stage.lanes();
         let place = (given.stage.cast.target, &given.folder);
-        for (lane, companion) in (1..lanes).zip(&self.companions) {
-            companion.give(Task::Lane(Role {
+        for (lane, helper) in (1..lanes).zip(&self.helpers) {
+            helper.give(Task::Lane(Role {
                 stage: Arc::clone(&given.stage),
-                user: Arc::clone(&self.pulse),
+                user: Arc::clone(&self.thread_state),
                 duty: duty(lane, place, journal),
             }));
         }
     }
 
-    /// Have companions do the stages of a pipeline, and wait for their end.
+    /// Have helpers do the stages of a pipeline, and wait for their end.
     pub(crate) fn man<K: Places>(
         &mut self,
         journal: &mut Journal,
@@ -246,13 +251,8 @@ impl Band {
             return Err(Halt::Failed);
         };
         let line = Arc::new(Line::new(pipeline));
-        for (number, companion) in self
-            .companions
-            .iter()
-            .take(pipeline.stages.len())
-            .enumerate()
-        {
-            companion.give(Task::Stage(Post {
+        for (number, helper) in self.helpers.iter().take(pipeline.stages.len()).enumerate() {
+            helper.give(Task::Stage(Post {
                 line: Arc::clone(&line),
                 number,
                 duty: duty(number + 1, (*target, folder), journal),
@@ -264,7 +264,7 @@ impl Band {
         let outcome = line.gathering.outcome();
         journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
         match outcome.result {
-            Err(_) if self.pulse.is_cut() => Err(Halt::Cut),
+            Err(_) if self.thread_state.is_cut() => Err(Halt::Cut),
             Err(_) => Err(Halt::Failed),
             Ok(()) => Ok(()),
         }
@@ -278,18 +278,20 @@ impl Band {
         if gathering.remaining() == 0 {
             return;
         }
-        self.pulse.each_mate(|mate| mate.pulse.raise(CUT));
-        self.wait_for_companions(gathering);
-        self.pulse.each_mate(|mate| mate.pulse.lower(CUT));
+        self.thread_state
+            .each_mate(|mate| mate.thread_state.raise(CUT));
+        self.wait_for_helpers(gathering);
+        self.thread_state
+            .each_mate(|mate| mate.thread_state.lower(CUT));
         // Somebody else may have told the user so meanwhile, and with it them.
-        self.pulse.raise(self.pulse.flags() & CUT);
+        self.thread_state.raise(self.thread_state.flags() & CUT);
     }
 
-    fn wait_for_companions(&self, gathering: &Gathering) {
+    fn wait_for_helpers(&self, gathering: &Gathering) {
         while gathering.remaining() > 0 {
             if gathering.is_halted() {
-                self.pulse
-                    .each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+                self.thread_state
+                    .each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
             }
             park_timeout(NAG);
         }
@@ -299,7 +301,9 @@ impl Band {
     fn clean_up(&self, given: &Given) {
         for file in given.stage.slots.drain() {
             // The program ended with it open: its result was never asked for.
-            let _closed = self.pulse.show(Op::Close, Place::NOWHERE, || close(file));
+            let _closed = self
+                .thread_state
+                .show(Op::Close, Place::NOWHERE, || close(file));
         }
         if given.keeps_files {
             return;
@@ -307,14 +311,14 @@ impl Band {
         let site = Site {
             folder: given.folder.file.as_fd(),
             names: &given.stage.names,
-            reel: &given.stage.reel,
-            pulse: &self.pulse,
+            replay_program: &given.stage.replay_program,
+            thread_state: &self.thread_state,
         };
         if let Err((errno, path)) = self.remove_files(&site) {
             let path = String::from_utf8_lossy(&path).into_owned();
             self.setting.recorder.log(&Event::Broken {
                 t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                user: self.pulse.user,
+                user: self.thread_state.user,
                 message: format!("files of a performance stay: {path}: {errno}"),
             });
         }
@@ -323,10 +327,10 @@ impl Band {
     /// Remove the files of a performance, as far as they are there.
     fn remove_files(&self, site: &Site<'_>) -> Result<(), Fault> {
         let begin_ns = now_ns();
-        let pulse = &self.pulse;
+        let thread_state = &self.thread_state;
         let is_over = || {
-            let is_late = pulse.is_cut() && since_ns(begin_ns) > TIDYING_NS;
-            is_late || pulse.flags() & ABANDONED != 0
+            let is_late = thread_state.is_cut() && since_ns(begin_ns) > TIDYING_NS;
+            is_late || thread_state.flags() & ABANDONED != 0
         };
         remove(site, &is_over)
     }
@@ -355,14 +359,14 @@ impl Drop for OwnLane<'_> {
     }
 }
 
-impl Drop for Band {
+impl Drop for LaneThreads {
     fn drop(&mut self) {
-        for companion in &self.companions {
-            companion.end();
+        for helper in &self.helpers {
+            helper.end();
         }
-        for companion in self.companions.drain(..) {
+        for helper in self.helpers.drain(..) {
             // It can only have ended by a panic of its own, which has been shown already.
-            let _ended = companion.join();
+            let _ended = helper.join();
         }
     }
 }

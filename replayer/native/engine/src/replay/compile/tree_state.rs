@@ -1,6 +1,6 @@
 //! What was there when a request began: the tree of the trace, with what the events before did to it. No file system is touched.
 
-use super::atlas::Atlas;
+use super::path_map::PathMap;
 use std::collections::{BTreeMap, HashMap};
 
 /// Symlinks in one walk (`path_resolution(7)`).
@@ -52,37 +52,37 @@ pub(super) struct Held {
 
 /// Files, directories and links at a moment of the trace.
 #[derive(Debug)]
-pub(crate) struct Past<'a> {
-    pub(super) atlas: &'a Atlas,
+pub(crate) struct TreeState<'a> {
+    pub(super) path_map: &'a PathMap,
     pub(super) nodes: Vec<Node>,
     pub(super) held: HashMap<u32, Held>,
 }
 
-impl<'a> Past<'a> {
+impl<'a> TreeState<'a> {
     /// The tree as it was before the trace.
-    pub(crate) fn begin(atlas: &'a Atlas) -> Self {
+    pub(crate) fn begin(path_map: &'a PathMap) -> Self {
         let top = Node {
             kind: Kind::Directory(BTreeMap::new()),
             size: 0,
             mode: DIRECTORY_MODE,
         };
-        let mut past = Self {
-            atlas,
+        let mut tree_state = Self {
+            path_map,
             nodes: vec![top],
             held: HashMap::new(),
         };
-        for entry in &atlas.tree {
+        for entry in &path_map.tree {
             let kind = match (entry.kind, &entry.link) {
                 ('d', _) => Kind::Directory(BTreeMap::new()),
                 ('l', Some(link)) => Kind::Link(link.as_slice().into()),
                 _ => Kind::File,
             };
-            if let Some(path) = atlas.path(entry.path) {
-                past.make(path, kind, entry.mode);
-                past.resize(entry.path, entry.size);
+            if let Some(path) = path_map.path(entry.path) {
+                tree_state.make(path, kind, entry.mode);
+                tree_state.resize(entry.path, entry.size);
             }
         }
-        past
+        tree_state
     }
 
     /// A file that is open: how it was opened, and where it stands.
@@ -218,7 +218,7 @@ impl<'a> Past<'a> {
 
     /// The directory that holds the last name of a path, and the name.
     pub(super) fn home<'p>(&self, path: &'p [u8]) -> Option<(NodeId, &'p [u8])> {
-        let above = super::atlas::parent(path);
+        let above = super::path_map::parent(path);
         let name = path.get(above.len()..)?;
         let name = name.strip_prefix(b"/").unwrap_or(name);
         Some((self.find(above)?, name))
@@ -251,7 +251,7 @@ impl<'a> Past<'a> {
 
     /// Give the file of a row a size.
     pub(super) fn resize(&mut self, row: u32, size: u64) {
-        let found = self.atlas.path(row).and_then(|path| self.find(path));
+        let found = self.path_map.path(row).and_then(|path| self.find(path));
         if let Some(node) = found.and_then(|id| self.nodes.get_mut(id)) {
             node.size = size;
         }

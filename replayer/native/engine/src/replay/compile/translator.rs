@@ -1,13 +1,13 @@
-//! From an event to a deed: files become slots, paths their numbers in the reel; what cannot be made again becomes an omission.
+//! From an event to a call: files become slots, paths their numbers in the replay program; what cannot be made again becomes an omission.
 
-use super::atlas::Atlas;
 use super::denied::{DENIED, follows, is_denied_change};
 use super::locks::Locks;
 use super::operands::Operands;
+use super::path_map::PathMap;
 use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
 use super::table::Table;
 use crate::path;
-use crate::replay::reel::{Deed, PathId, Place, Slot, TextId, Through};
+use crate::replay::program::{PathId, Place, ReplayCall, Slot, TextId, Through};
 use replayer_trace::{Event, MOST_DATA, Op};
 use std::collections::HashSet;
 
@@ -38,8 +38,8 @@ const BUFFER_BYTES: u64 = MOST_DATA.div_ceil(1024).next_multiple_of(4096);
 
 /// What an event becomes, and the state of the files that it needs.
 #[derive(Debug)]
-pub(crate) struct Scribe<'a> {
-    pub(crate) atlas: &'a Atlas,
+pub(crate) struct Translator<'a> {
+    pub(crate) path_map: &'a PathMap,
     pub(crate) table: &'a Table,
     /// Users that share the trace's directories.
     users: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Scribe<'a> {
     places: HashSet<u32>,
     /// Rows of paths where nothing is made.
     special: HashSet<u32>,
-    /// Texts of the chunk that is being filled.
+    /// Texts of the batch that is being filled.
     pub(crate) texts: Vec<u8>,
     /// What the event must wait for besides what the trace says.
     pub(crate) waits: Vec<Seat>,
@@ -58,10 +58,10 @@ pub(crate) struct Scribe<'a> {
     pub(crate) rewrites: bool,
 }
 
-impl<'a> Scribe<'a> {
-    pub(crate) fn new(atlas: &'a Atlas, table: &'a Table, users: u32) -> Self {
+impl<'a> Translator<'a> {
+    pub(crate) fn new(path_map: &'a PathMap, table: &'a Table, users: u32) -> Self {
         Self {
-            atlas,
+            path_map,
             table,
             users,
             slots: Slots::default(),
@@ -76,40 +76,40 @@ impl<'a> Scribe<'a> {
     }
 
     /// What an event does. Waits are appended to `waits`.
-    pub(crate) fn deed(&mut self, seat: Seat, event: &Event) -> Deed {
+    pub(crate) fn call(&mut self, seat: Seat, event: &Event) -> ReplayCall {
         if event.result == FAULTS {
             let reason = "with memory that the program did not have";
-            return Deed::Omit { reason };
+            return ReplayCall::Omit { reason };
         }
-        let deed = match event.op {
+        let call = match event.op {
             _ if is_denied_change(event) => self.denied_change(seat, event),
             Op::Open | Op::Inherit => self.open(seat, event),
             Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),
-            Op::Exit => Ok(Deed::End),
+            Op::Exit => Ok(ReplayCall::End),
             Op::Meanwhile => self.meanwhile(seat, event),
-            _ => match self.path_deed(seat, event) {
-                Ok(Some(deed)) => Ok(deed),
-                Ok(None) => self.file_deed(seat, event),
+            _ => match self.path_call(seat, event) {
+                Ok(Some(call)) => Ok(call),
+                Ok(None) => self.file_call(seat, event),
                 Err(reason) => Err(reason),
             },
         };
-        deed.unwrap_or_else(|reason| Deed::Omit { reason })
+        call.unwrap_or_else(|reason| ReplayCall::Omit { reason })
     }
 
     /// The look-up of what a denied change named (of a rename or link: what was to be moved or linked).
-    fn denied_change(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+    fn denied_change(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
         if event.path.is_none() {
             return Err(DENIED);
         }
         let at = self.place(seat, event.path, event.to_file)?;
         Ok(if follows(event) {
-            Deed::Stat { at }
+            ReplayCall::Stat { at }
         } else {
-            Deed::Lstat { at }
+            ReplayCall::Lstat { at }
         })
     }
 
-    fn open(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+    fn open(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
         if event.result == CROSSES {
             return Err(LEADS_OUT);
         }
@@ -128,14 +128,14 @@ impl<'a> Scribe<'a> {
             self.note_place(file, flags);
         }
         if event.op == Op::Inherit {
-            return Ok(Deed::Inherit {
+            return Ok(ReplayCall::Inherit {
                 path: at.path,
                 slot: slot.ok_or(NOT_OPEN)?,
                 flags: flags & !ONLY_ONCE,
                 offset: operands.some_offset()?.unwrap_or(0),
             });
         }
-        Ok(Deed::Open {
+        Ok(ReplayCall::Open {
             at,
             slot,
             flags,
@@ -149,26 +149,30 @@ impl<'a> Scribe<'a> {
     }
 
     /// What others than the recorded program did.
-    fn meanwhile(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+    fn meanwhile(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
         if event.path.is_some() {
-            return Ok(Deed::Grow {
+            return Ok(ReplayCall::Grow {
                 path: self.place(seat, event.path, None)?.path,
                 size: operands.bytes()?,
             });
         }
-        Ok(Deed::Stand {
+        Ok(ReplayCall::Stand {
             slot: self.slot(seat, event.file)?,
             offset: operands.some_offset()?.unwrap_or(0),
         })
     }
 
     /// A file that was open before: it is opened with what its open had.
-    pub(crate) fn inherit(&mut self, seat: Seat, held: &super::past::Inherited) -> Deed {
+    pub(crate) fn inherit(
+        &mut self,
+        seat: Seat,
+        held: &super::tree_state::Inherited,
+    ) -> ReplayCall {
         let slot = self.slots.open(held.file, held.path, seat);
         self.note_place(held.file, held.flags);
         match (self.number(held.path), slot) {
-            (Ok(path), Some(slot)) => Deed::Inherit {
+            (Ok(path), Some(slot)) => ReplayCall::Inherit {
                 path,
                 slot,
                 flags: held.flags & OPEN_FLAGS & !ONLY_ONCE,
@@ -176,9 +180,9 @@ impl<'a> Scribe<'a> {
             },
             (Err(reason), _) => {
                 self.slots.lose(held.file, reason);
-                Deed::Omit { reason }
+                ReplayCall::Omit { reason }
             }
-            (Ok(_), None) => Deed::Omit { reason: NOT_OPEN },
+            (Ok(_), None) => ReplayCall::Omit { reason: NOT_OPEN },
         }
     }
 
@@ -188,24 +192,24 @@ impl<'a> Scribe<'a> {
         }
     }
 
-    fn close(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+    fn close(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
         let file = event.file.ok_or(NOT_OPEN)?;
         let path = self.slots.path(file);
         if event.op == Op::CloseDup {
             let slot = self.slots.used(file, seat, &mut self.waits)?;
-            let deed = Deed::CloseDuplicate { slot };
-            return Ok(self.closing(seat, path, event.thread, deed));
+            let call = ReplayCall::CloseDuplicate { slot };
+            return Ok(self.closing(seat, path, event.thread, call));
         }
         let slot = self.slots.close(file, seat, &mut self.waits)?;
         if let Some(path) = path {
             self.locks.forget(path, file);
         }
         self.places.remove(&file);
-        let deed = match event.op {
-            Op::CloseExit => Deed::CloseSilently { slot },
-            _ => Deed::Close { slot },
+        let call = match event.op {
+            Op::CloseExit => ReplayCall::CloseSilently { slot },
+            _ => ReplayCall::Close { slot },
         };
-        Ok(self.closing(seat, path, event.thread, deed))
+        Ok(self.closing(seat, path, event.thread, call))
     }
 
     /// The slot of a file that an event uses.
@@ -236,7 +240,7 @@ impl<'a> Scribe<'a> {
 
     /// Whether other users have the file at a path, too.
     pub(super) fn is_for_all(&self, row: u32) -> bool {
-        self.users > 1 && self.atlas.own_end(row) == 0
+        self.users > 1 && self.path_map.own_end(row) == 0
     }
 
     fn number(&self, row: u32) -> Result<PathId, Reason> {
@@ -252,7 +256,7 @@ impl<'a> Scribe<'a> {
 
     /// Whether an event was refused because it led from one file system to another, and its two paths have different roots.
     pub(super) fn crosses_roots(&self, event: &Event, rows: [Option<u32>; 2]) -> bool {
-        let [from, to] = rows.map(|row| row.and_then(|row| self.atlas.root(row)));
+        let [from, to] = rows.map(|row| row.and_then(|row| self.path_map.root(row)));
         event.result == CROSSES && from.zip(to).is_some_and(|(from, to)| from != to)
     }
 
@@ -288,8 +292,8 @@ impl<'a> Scribe<'a> {
 
     /// Where the part of a path below an open directory begins.
     fn below(&self, row: u32, directory: u32) -> Option<u32> {
-        let outer = self.atlas.path(self.slots.path(directory)?)?;
-        let inner = self.atlas.path(row)?.strip_prefix(outer)?;
+        let outer = self.path_map.path(self.slots.path(directory)?)?;
+        let inner = self.path_map.path(row)?.strip_prefix(outer)?;
         let is_below = inner.len() > 1 && inner.first() == Some(&b'/');
         is_below.then(|| u32::try_from(outer.len() + 1).unwrap_or(0))
     }
@@ -316,7 +320,7 @@ impl<'a> Scribe<'a> {
 
     /// What is not made of what is there before.
     pub(crate) fn begin_special(&mut self) {
-        self.special.extend(&self.atlas.special);
+        self.special.extend(&self.path_map.special);
     }
 
     pub(crate) fn reads(&mut self, size: u64) -> u64 {
@@ -324,7 +328,7 @@ impl<'a> Scribe<'a> {
         size
     }
 
-    /// Keep a text of the chunk.
+    /// Keep a text of the batch.
     pub(crate) fn text(&mut self, text: &[u8], own_end: u32) -> Result<TextId, Reason> {
         let sizes = (u32::try_from(self.texts.len()), u32::try_from(text.len()));
         let (Ok(start), Ok(len)) = sizes else {
@@ -342,13 +346,13 @@ impl<'a> Scribe<'a> {
     /// The text of a symlink that stays inside the run's folder.
     pub(crate) fn target(&mut self, event: &Event) -> Result<TextId, Reason> {
         let row = event.path.ok_or(NO_PATH)?;
-        let (Some(path), Some(text)) = (self.atlas.path(row), &event.text) else {
+        let (Some(path), Some(text)) = (self.path_map.path(row), &event.text) else {
             return Err(NO_PATH);
         };
         if !path::link_stays_inside(path, text) {
             return Err("symlink that leads outside");
         }
-        let mark = self.atlas.link_mark(path, text);
+        let mark = self.path_map.link_mark(path, text);
         let mark = mark.ok_or("symlink through two own places")?;
         self.rewrites |= mark > 0;
         self.text(text, mark)

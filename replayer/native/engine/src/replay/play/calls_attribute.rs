@@ -1,8 +1,8 @@
-//! Deeds on extended attributes, of open files and by path.
+//! Calls on extended attributes, of open files and by path.
 
 use super::player::{Act, Played, Player};
 use crate::ops::Op;
-use crate::replay::reel::{Chunk, Cue, Deed, Subject};
+use crate::replay::program::{CallBatch, ReplayCall, ScheduledCall, Subject};
 use crate::sys::replayed::{fgetxattr, flistxattr, fremovexattr, fsetxattr};
 use crate::sys::{ACCESS_LIST, Answer, Links, Places, access_list};
 use std::ffi::CStr;
@@ -25,49 +25,53 @@ const LIST: Ops = [Op::Flistxattr, Op::Llistxattr, Op::Listxattr];
 
 impl<K: Places> Player<'_, K> {
     #[inline(never)]
-    pub(super) fn enact_attribute(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
+    pub(super) fn enact_attribute(
+        &mut self,
+        batch: &CallBatch,
+        scheduled: &ScheduledCall,
+    ) -> Played {
         let names = &self.stage.names;
-        match &cue.deed {
-            Deed::Getxattr { on, name, size } => {
-                let name = names.text(chunk, *name);
+        match &scheduled.call {
+            ReplayCall::Getxattr { on, name, size } => {
+                let name = names.text(batch, *name);
                 let buffer = self.scratch.first(*size);
-                self.attribute(cue, *on, GET, |k, on| match on {
+                self.attribute(scheduled, *on, GET, |k, on| match on {
                     On::File(file) => fgetxattr(file, &name, buffer),
                     On::Path(path, links) => k.get_attribute((path, links), &name, buffer),
                 })
             }
-            Deed::Setxattr {
+            ReplayCall::Setxattr {
                 on,
                 name,
                 size,
                 flags,
             } => {
-                let name = names.text(chunk, *name);
+                let name = names.text(batch, *name);
                 let (value, flags) = (self.setting.written.first(*size), *flags);
-                self.attribute(cue, *on, SET, |k, on| match on {
+                self.attribute(scheduled, *on, SET, |k, on| match on {
                     On::File(file) => fsetxattr(file, &name, value, flags),
                     On::Path(path, links) => k.set_attribute((path, links), &name, (value, flags)),
                 })
             }
-            Deed::SetList { on, mode, flags } => {
+            ReplayCall::SetList { on, mode, flags } => {
                 let (list, flags) = (access_list(*mode), *flags);
-                self.attribute(cue, *on, SET, |k, on| match on {
+                self.attribute(scheduled, *on, SET, |k, on| match on {
                     On::File(file) => fsetxattr(file, ACCESS_LIST, &list, flags),
                     On::Path(path, links) => {
                         k.set_attribute((path, links), ACCESS_LIST, (&list, flags))
                     }
                 })
             }
-            Deed::Removexattr { on, name } => {
-                let name = names.text(chunk, *name);
-                self.attribute(cue, *on, REMOVE, |k, on| match on {
+            ReplayCall::Removexattr { on, name } => {
+                let name = names.text(batch, *name);
+                self.attribute(scheduled, *on, REMOVE, |k, on| match on {
                     On::File(file) => fremovexattr(file, &name),
                     On::Path(path, links) => k.remove_attribute((path, links), &name),
                 })
             }
-            Deed::Listxattr { on, size } => {
+            ReplayCall::Listxattr { on, size } => {
                 let buffer = self.scratch.first(*size);
-                self.attribute(cue, *on, LIST, |k, on| match on {
+                self.attribute(scheduled, *on, LIST, |k, on| match on {
                     On::File(file) => flistxattr(file, buffer),
                     On::Path(path, links) => k.list_attributes((path, links), buffer),
                 })
@@ -78,14 +82,14 @@ impl<K: Places> Player<'_, K> {
 
     fn attribute(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         subject: Subject,
         [of_file, of_link, of_path]: Ops,
         call: impl FnOnce(&K, On<'_>) -> Answer<u64>,
     ) -> Played {
         let (path, follow) = match subject {
             Subject::File(slot) => {
-                return self.on(cue, of_file, slot, |k, file| call(k, On::File(file)));
+                return self.on(scheduled, of_file, slot, |k, file| call(k, On::File(file)));
             }
             Subject::Path { path, follow } => (path, follow),
         };
@@ -97,6 +101,6 @@ impl<K: Places> Player<'_, K> {
         let act = Act { op, path };
         let whole = self.stage.names.path(path);
         let ended = self.measure(act, |kernel| call(kernel, On::Path(whole, links)));
-        self.settle(cue, act, ended)
+        self.settle(scheduled, act, ended)
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::clock::now_ns;
 use crate::core::Core;
-use crate::dealer::{Dealer, Seat};
+use crate::dispatcher::{ArrivalDispatcher, Seat};
 use crate::interpreter::{Interpreter, Journal};
 use crate::ops::{CANCELLED, FAILED, Op};
 use crate::pace::{Paced, Pacer};
-use crate::pulse::{CUT, Place, Pulse, STOP};
 use crate::rng::Stream;
 use crate::segment::Segment;
 use crate::sleep::sleep_until;
 use crate::sys::{Answer, Folder, Kernel, Places};
+use crate::thread_state::{CUT, Place, STOP, ThreadState};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::thread::current;
@@ -22,7 +22,7 @@ const BETWEEN_TRIES_NS: u64 = 10_000_000;
 /// When transactions are intended: by the user's own pacer, or by the schedule of all.
 enum Intent<'a> {
     Own(Pacer),
-    Shared(&'a Dealer, Seat),
+    Shared(&'a ArrivalDispatcher, Seat),
     /// Never.
     None,
 }
@@ -32,7 +32,7 @@ impl Intent<'_> {
         let tables = &core.setting.program.tables;
         match self {
             Intent::Own(pacer) => Some(pacer.next(tables, free_ns)),
-            Intent::Shared(dealer, seat) => Some(dealer.deal(tables, seat, free_ns)),
+            Intent::Shared(dispatcher, seat) => Some(dispatcher.deal(tables, seat, free_ns)),
             Intent::None => None,
         }
     }
@@ -71,38 +71,45 @@ impl Intent<'_> {
                     segment.add_unbegun(1 + pacer.due(tables, end_ns));
                 }
             }
-            Intent::Shared(dealer, seat) if end_ns > now_ns => dealer.hand_on(seat),
-            Intent::Shared(dealer, seat) => dealer.put_back(seat),
+            Intent::Shared(dispatcher, seat) if end_ns > now_ns => dispatcher.hand_on(seat),
+            Intent::Shared(dispatcher, seat) => dispatcher.put_back(seat),
         }
     }
 }
 
 /// Who says when a user's transactions are intended in a segment.
-fn intent_of<'a>(core: &Core, pulse: &Pulse, segment: &'a Segment, begin_ns: u64) -> Intent<'a> {
+fn intent_of<'a>(
+    core: &Core,
+    thread_state: &ThreadState,
+    segment: &'a Segment,
+    begin_ns: u64,
+) -> Intent<'a> {
     let program = &*core.setting.program;
     let paced = Paced {
         seed: program.seed,
         round: segment.round,
-        user: pulse.user,
+        user: thread_state.user,
         users: program.users,
         begin_ns,
     };
-    match (Pacer::new(&program.pace, paced), &segment.dealer) {
+    match (Pacer::new(&program.pace, paced), &segment.dispatcher) {
         (Some(own), _) => Intent::Own(own),
-        (None, Some(dealer)) => Intent::Shared(dealer, Seat::new(pulse.user, current())),
+        (None, Some(dispatcher)) => {
+            Intent::Shared(dispatcher, Seat::new(thread_state.user, current()))
+        }
         (None, None) => Intent::None,
     }
 }
 
 /// Confine this thread to a run's folder.
-pub(crate) fn enter<K: Kernel>(pulse: &Pulse, folder: &Arc<Folder>) -> Answer<K> {
-    pulse.show(Op::Chdir, Place::FOLDER, || K::enter(folder))
+pub(crate) fn enter<K: Kernel>(thread_state: &ThreadState, folder: &Arc<Folder>) -> Answer<K> {
+    thread_state.show(Op::Chdir, Place::FOLDER, || K::enter(folder))
 }
 
 /// What a user does in a segment.
 pub(crate) struct Stint<'a> {
     core: &'a Core,
-    pulse: &'a Pulse,
+    thread_state: &'a ThreadState,
     segment: &'a Segment,
     intent: Intent<'a>,
     /// How many more transactions it may begin.
@@ -118,7 +125,7 @@ pub(crate) struct Stint<'a> {
 impl<'a> Stint<'a> {
     pub(crate) fn new(
         core: &'a Core,
-        pulse: &'a Pulse,
+        thread_state: &'a ThreadState,
         segment: &'a Segment,
         ready_ns: u64,
     ) -> Stint<'a> {
@@ -126,13 +133,13 @@ impl<'a> Stint<'a> {
         let begin_ns = segment.begin_ns.max(ready_ns);
         Stint {
             core,
-            pulse,
+            thread_state,
             segment,
-            intent: intent_of(core, pulse, segment, begin_ns),
+            intent: intent_of(core, thread_state, segment, begin_ns),
             rest: program.transactions_per_user.unwrap_or(u64::MAX),
             free_ns: begin_ns,
             due_ns: None,
-            draws_of_failed: Stream::of_ops(program.seed, segment.round, pulse.user),
+            draws_of_failed: Stream::of_ops(program.seed, segment.round, thread_state.user),
         }
     }
 
@@ -143,7 +150,7 @@ impl<'a> Stint<'a> {
         folder: &Arc<Folder>,
         journal: &mut Journal,
     ) -> Option<K> {
-        if let Ok(kernel) = enter(self.pulse, folder) {
+        if let Ok(kernel) = enter(self.thread_state, folder) {
             return Some(kernel);
         }
         let mut tried_ns = 0;
@@ -151,7 +158,7 @@ impl<'a> Stint<'a> {
             let intended_ns = self.come_again(journal, tried_ns)?;
             let start_ns = now_ns();
             tried_ns = start_ns;
-            match enter(self.pulse, folder) {
+            match enter(self.thread_state, folder) {
                 Ok(kernel) => {
                     self.due_ns = Some(intended_ns);
                     return Some(kernel);
@@ -201,7 +208,7 @@ impl<'a> Stint<'a> {
             journal.flush();
             intended_ns = self.sleep(intended_ns);
         }
-        let is_told_to_end = self.pulse.flags() & (STOP | CUT) != 0;
+        let is_told_to_end = self.thread_state.flags() & (STOP | CUT) != 0;
         // Who was to begin before the end does, though it was woken after it.
         if is_told_to_end || intended_ns.max(self.free_ns) >= self.segment.end_ns() {
             self.intent.leave(self.core, self.segment, intended_ns);
@@ -213,14 +220,14 @@ impl<'a> Stint<'a> {
 
     /// Sleep until the time of a transaction, or of the one that takes its place: when that was intended.
     fn sleep(&self, mut intended_ns: u64) -> u64 {
-        let (pulse, segment, intent) = (self.pulse, self.segment, &self.intent);
+        let (thread_state, segment, intent) = (self.thread_state, self.segment, &self.intent);
         loop {
             let woken = || {
                 let is_other = intent.held_ns(intended_ns) != intended_ns;
-                is_other || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0
+                is_other || segment.is_stopping() || thread_state.flags() & (STOP | CUT) != 0
             };
             // Not longer than transactions begin; whoever ends them sooner wakes this thread.
-            pulse.rest(|| sleep_until(intended_ns.min(segment.end_ns()), woken));
+            thread_state.rest(|| sleep_until(intended_ns.min(segment.end_ns()), woken));
             let held_ns = intent.held_ns(intended_ns);
             if held_ns == intended_ns {
                 return intent.settle(intended_ns);
@@ -237,10 +244,10 @@ impl<'a> Stint<'a> {
         (intended_ns, start_ns): (u64, u64),
         (op, errno): (Op, Errno),
     ) {
-        let mix = self.core.setting.program.mix_of(self.pulse.user);
+        let mix = self.core.setting.program.mix_of(self.thread_state.user);
         let transaction = u16::try_from(mix.pick(&mut self.draws_of_failed)).unwrap_or(0);
         journal.begin(transaction, intended_ns, start_ns);
-        if self.pulse.is_cut() && errno == Errno::INTR {
+        if self.thread_state.is_cut() && errno == Errno::INTR {
             journal.end(CANCELLED, now_ns());
         } else {
             journal.record_refusal(op, errno, start_ns);
@@ -258,7 +265,13 @@ impl<'a> Stint<'a> {
         let core = self.core;
         if let Some(name) = core.names.get(usize::from(finished.transaction)) {
             let failed = journal.failed.take();
-            core.publish(self.pulse.user, self.segment.target, name, finished, failed);
+            core.publish(
+                self.thread_state.user,
+                self.segment.target,
+                name,
+                finished,
+                failed,
+            );
         }
     }
 }
@@ -290,23 +303,29 @@ mod tests {
         Segment::new(1, term, now_ns(), None)
     }
 
-    fn journal(core: &Core, pulse: &Arc<Pulse>) -> Journal {
+    fn journal(core: &Core, thread_state: &Arc<ThreadState>) -> Journal {
         let recorder = &core.setting.recorder;
         let shard = recorder.shard(0);
         let begin_ns = core.setting.begin_ns;
-        Journal::new(Arc::clone(recorder), shard, Arc::clone(pulse), 0, begin_ns)
+        Journal::new(
+            Arc::clone(recorder),
+            shard,
+            Arc::clone(thread_state),
+            0,
+            begin_ns,
+        )
     }
 
     #[test]
     fn who_is_told_to_end_begins_what_it_was_let_in_for_and_no_more() {
         let (core, segment) = (core(), segment());
-        let pulse = Arc::new(Pulse::new(0));
-        let mut stint = Stint::new(&core, &pulse, &segment, 0);
-        stint.due_ns = Some(now_ns());
-        pulse.raise(STOP);
-        let journal = journal(&core, &pulse);
-        let mut interpreter = Interpreter::new(&core.setting, &pulse, Null, journal, 0);
-        stint.work(&mut interpreter);
+        let thread_state = Arc::new(ThreadState::new(0));
+        let mut user_segment = Stint::new(&core, &thread_state, &segment, 0);
+        user_segment.due_ns = Some(now_ns());
+        thread_state.raise(STOP);
+        let journal = journal(&core, &thread_state);
+        let mut interpreter = Interpreter::new(&core.setting, &thread_state, Null, journal, 0);
+        user_segment.work(&mut interpreter);
         interpreter.journal.flush();
         core.setting.recorder.end_segment(None);
         let totals = core.setting.recorder.totals();
@@ -318,17 +337,17 @@ mod tests {
     #[test]
     fn who_could_not_begin_is_ready_again_after_a_pause() {
         let (core, segment) = (core(), segment());
-        let pulse = Arc::new(Pulse::new(0));
-        let mut stint = Stint::new(&core, &pulse, &segment, 0);
-        let mut journal = journal(&core, &pulse);
-        let first_ns = stint.come(&mut journal).unwrap();
+        let thread_state = Arc::new(ThreadState::new(0));
+        let mut user_segment = Stint::new(&core, &thread_state, &segment, 0);
+        let mut journal = journal(&core, &thread_state);
+        let first_ns = user_segment.come(&mut journal).unwrap();
         let tried_ns = now_ns();
         assert!(first_ns <= tried_ns);
-        let again_ns = stint.come_again(&mut journal, tried_ns).unwrap();
+        let again_ns = user_segment.come_again(&mut journal, tried_ns).unwrap();
         assert_eq!(again_ns, tried_ns + BETWEEN_TRIES_NS);
         assert!(now_ns() >= again_ns);
-        assert!(stint.come(&mut journal).unwrap() < again_ns);
-        pulse.raise(STOP);
-        assert_eq!(stint.come_again(&mut journal, u64::MAX / 2), None);
+        assert!(user_segment.come(&mut journal).unwrap() < again_ns);
+        thread_state.raise(STOP);
+        assert_eq!(user_segment.come_again(&mut journal, u64::MAX / 2), None);
     }
 }

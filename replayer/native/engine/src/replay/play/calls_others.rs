@@ -3,12 +3,12 @@
 use super::player::{Act, Played, Player};
 use crate::interpreter::Halt;
 use crate::ops::Op;
-use crate::replay::reel::{Cue, PathId, Slot};
+use crate::replay::program::{PathId, ScheduledCall, Slot};
 use crate::sys::replayed::seek;
 use crate::sys::{Answer, Places};
 
 impl<K: Places> Player<'_, K> {
-    pub(super) fn grow(&mut self, cue: &Cue, path: PathId, size: u64) -> Played {
+    pub(super) fn grow(&mut self, scheduled: &ScheduledCall, path: PathId, size: u64) -> Played {
         let act = Act {
             op: Op::Truncate,
             path,
@@ -16,12 +16,16 @@ impl<K: Places> Player<'_, K> {
         let whole = self.stage.names.path(path);
         let grown = self.untimed(act, |kernel| kernel.truncate(whole, size));
         self.kernel.tidy();
-        self.done(cue, &grown, "file that others made longer is not there")
+        self.done(
+            scheduled,
+            &grown,
+            "file that others made longer is not there",
+        )
     }
 
-    pub(super) fn stand(&mut self, cue: &Cue, slot: Slot, offset: u64) -> Played {
+    pub(super) fn stand(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: u64) -> Played {
         let Some(held) = self.stage.slots.hold(slot) else {
-            self.omit(cue, "file that was never open is to be positioned");
+            self.omit(scheduled, "file that was never open is to be positioned");
             return Ok(());
         };
         let act = Act {
@@ -31,17 +35,22 @@ impl<K: Places> Player<'_, K> {
         let (file, offset) = (held.file, i64::try_from(offset).unwrap_or(i64::MAX));
         let stands = self.untimed(act, |_| seek(file, offset, 0));
         drop(held);
-        self.done(cue, &stands, "open file cannot be positioned")
+        self.done(scheduled, &stands, "open file cannot be positioned")
     }
 
-    fn done<V>(&mut self, cue: &Cue, answer: &Answer<V>, reason: &'static str) -> Played {
+    fn done<V>(
+        &mut self,
+        scheduled: &ScheduledCall,
+        answer: &Answer<V>,
+        reason: &'static str,
+    ) -> Played {
         if self.is_broken_off(answer) {
             return Err(Halt::Cut);
         }
         if answer.is_ok() {
-            self.pass(cue);
+            self.pass(scheduled);
         } else {
-            self.omit(cue, reason);
+            self.omit(scheduled, reason);
         }
         Ok(())
     }

@@ -1,10 +1,10 @@
-//! Deeds that move data or list directories.
+//! Calls that move data or list directories.
 
 use super::check::{Allowance, Got, Verdict};
 use super::player::{Act, Ended, Played, Player};
 use super::slots::Held;
 use crate::ops::Op;
-use crate::replay::reel::{Cue, Deed, FAVOURS, Recorded, Slot};
+use crate::replay::program::{FAVOURS, Recorded, ReplayCall, ScheduledCall, Slot};
 use crate::sys::replayed::{Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
 use crate::sys::{Answer, Places};
 use rustix::io::Errno;
@@ -25,9 +25,9 @@ type Side = (Option<Slot>, Option<u64>);
 
 impl<'a, K: Places> Player<'a, K> {
     #[inline(never)]
-    pub(super) fn enact_data(&mut self, cue: &Cue) -> Played {
-        match &cue.deed {
-            Deed::Read {
+    pub(super) fn enact_data(&mut self, scheduled: &ScheduledCall) -> Played {
+        match &scheduled.call {
+            ReplayCall::Read {
                 slot,
                 size,
                 offset,
@@ -45,9 +45,9 @@ impl<'a, K: Places> Player<'a, K> {
                     offset: *offset,
                     vector: *vector,
                 };
-                self.read(cue, op, extent)
+                self.read(scheduled, op, extent)
             }
-            Deed::Write {
+            ReplayCall::Write {
                 slot,
                 size,
                 offset,
@@ -65,14 +65,14 @@ impl<'a, K: Places> Player<'a, K> {
                     offset: *offset,
                     vector: *vector,
                 };
-                self.write(cue, op, extent)
+                self.write(scheduled, op, extent)
             }
-            Deed::List { slot, size } => self.list(cue, *slot, *size),
+            ReplayCall::List { slot, size } => self.list(scheduled, *slot, *size),
             _ => Ok(()),
         }
     }
 
-    fn read(&mut self, cue: &Cue, op: Op, extent: Extent) -> Played {
+    fn read(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Played {
         let Extent {
             slot,
             size,
@@ -84,13 +84,13 @@ impl<'a, K: Places> Player<'a, K> {
         let called = self.called(op, slot, |kernel, file| match offset {
             None if is_whole && vector.is_none() => kernel.read(file, buffer),
             Some(offset) if is_whole && vector.is_none() => kernel.pread(file, buffer, offset),
-            _ => with_favours(cue.recorded, vector, |flags| {
+            _ => with_favours(scheduled.recorded, vector, |flags| {
                 readv(file, buffer, (offset, size), flags)
             }),
         });
         match called {
-            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op, slot),
+            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
+            None => self.no_file(scheduled, op, slot),
         }
     }
 
@@ -101,10 +101,10 @@ impl<'a, K: Places> Player<'a, K> {
         if self.stage.slots.is_direct(slot) {
             return setting.written.aligned(size);
         }
-        setting.written.slice(self.pulse.user, turn, size)
+        setting.written.slice(self.thread_state.user, turn, size)
     }
 
-    fn write(&mut self, cue: &Cue, op: Op, extent: Extent) -> Played {
+    fn write(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Played {
         let Extent {
             slot,
             size,
@@ -116,17 +116,17 @@ impl<'a, K: Places> Player<'a, K> {
         let called = self.called(op, slot, |kernel, file| match offset {
             None if is_whole && vector.is_none() => kernel.write(file, bytes),
             Some(offset) if is_whole && vector.is_none() => kernel.pwrite(file, bytes, offset),
-            _ => with_favours(cue.recorded, vector, |flags| {
+            _ => with_favours(scheduled.recorded, vector, |flags| {
                 writev(file, bytes, (offset, size), flags)
             }),
         });
         match called {
-            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op, slot),
+            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
+            None => self.no_file(scheduled, op, slot),
         }
     }
 
-    fn list(&mut self, cue: &Cue, slot: Slot, size: u64) -> Played {
+    fn list(&mut self, scheduled: &ScheduledCall, slot: Slot, size: u64) -> Played {
         let mut listing = std::mem::take(&mut self.tools.listing);
         listing.prepare(size);
         let called = self.called(Op::Getdents, slot, |_, file| listing.fill(file, size));
@@ -134,9 +134,9 @@ impl<'a, K: Places> Player<'a, K> {
             Some((act, ended, held)) => {
                 let answer = ended.answer.map(|filled| listing.entries(filled));
                 let ended = Ended { answer, ..ended };
-                self.settle_listing(cue, (act, ended), &held, &mut listing)
+                self.settle_listing(scheduled, (act, ended), &held, &mut listing)
             }
-            None => self.no_file(cue, Op::Getdents, slot),
+            None => self.no_file(scheduled, Op::Getdents, slot),
         };
         self.tools.listing = listing;
         played
@@ -145,14 +145,15 @@ impl<'a, K: Places> Player<'a, K> {
     /// File systems return entries in batches of their own: what must agree is the sum at the recorded end.
     fn settle_listing(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         (act, ended): (Act, Ended),
         held: &Held<'_>,
         listing: &mut Listing,
     ) -> Played {
-        let (Recorded::Exactly(recorded), Ok(got), true) = (cue.recorded, ended.answer, K::REAL)
+        let (Recorded::Exactly(recorded), Ok(got), true) =
+            (scheduled.recorded, ended.answer, K::REAL)
         else {
-            return self.settle(cue, act, ended);
+            return self.settle(scheduled, act, ended);
         };
         let mut sums = held.list(recorded, got);
         if recorded > 0 {
@@ -161,7 +162,7 @@ impl<'a, K: Places> Player<'a, K> {
             } else {
                 Verdict::Allowed(Allowance::ListingBatches)
             };
-            return self.book_other(cue, act, ended, verdict);
+            return self.book_other(scheduled, act, ended, verdict);
         }
         if got > 0 {
             let op = Op::Getdents;
@@ -172,7 +173,7 @@ impl<'a, K: Places> Player<'a, K> {
             };
             let (rest, ended_by) = self.untimed(Act { op, path }, |_| rest_of(next));
             if self.is_broken_off(&ended_by) {
-                return self.break_off(cue, act, ended);
+                return self.break_off(scheduled, act, ended);
             }
             sums.1 += rest;
         }
@@ -184,21 +185,21 @@ impl<'a, K: Places> Player<'a, K> {
             std::cmp::Ordering::Less => Verdict::Diverged(Got::More),
         };
         if !matches!(verdict, Verdict::Diverged(_)) {
-            return self.book_other(cue, act, ended, verdict);
+            return self.book_other(scheduled, act, ended, verdict);
         }
         // What is told of a divergence are the sums.
-        let summed = Cue {
+        let summed = ScheduledCall {
             recorded: Recorded::Exactly(sums.0),
-            ..cue.clone()
+            ..scheduled.clone()
         };
         let answer = Ok(sums.1);
         self.book_other(&summed, act, Ended { answer, ..ended }, verdict)
     }
 
     #[inline(never)]
-    pub(super) fn enact_transfer(&mut self, cue: &Cue) -> Played {
-        match &cue.deed {
-            Deed::CopyRange {
+    pub(super) fn enact_transfer(&mut self, scheduled: &ScheduledCall) -> Played {
+        match &scheduled.call {
+            ReplayCall::CopyRange {
                 from,
                 to,
                 size,
@@ -206,9 +207,9 @@ impl<'a, K: Places> Player<'a, K> {
                 to_offset,
             } => {
                 let sides = ((*from, *from_offset), (*to, *to_offset));
-                self.copy_range(cue, Op::CopyFileRange, sides, u64::from(*size))
+                self.copy_range(scheduled, Op::CopyFileRange, sides, u64::from(*size))
             }
-            Deed::Splice {
+            ReplayCall::Splice {
                 from,
                 to,
                 size,
@@ -216,16 +217,16 @@ impl<'a, K: Places> Player<'a, K> {
                 to_offset,
             } => {
                 let sides = ((*from, *from_offset), (*to, *to_offset));
-                self.splice(cue, sides, u64::from(*size))
+                self.splice(scheduled, sides, u64::from(*size))
             }
-            Deed::Clone { from, to } => self.clone_file(cue, *from, *to),
-            Deed::Sendfile {
+            ReplayCall::Clone { from, to } => self.clone_file(scheduled, *from, *to),
+            ReplayCall::Sendfile {
                 from,
                 to,
                 size,
                 offset,
-            } => self.send(cue, (*from, *offset), (*to, *size)),
-            Deed::Map {
+            } => self.send(scheduled, (*from, *offset), (*to, *size)),
+            ReplayCall::Map {
                 slot,
                 offset,
                 size,
@@ -236,20 +237,31 @@ impl<'a, K: Places> Player<'a, K> {
                     protection: *protection,
                     flags: *flags,
                 };
-                self.map(cue, *slot, (*offset, *size), wish)
+                self.map(scheduled, *slot, (*offset, *size), wish)
             }
             _ => Ok(()),
         }
     }
 
-    fn send(&mut self, cue: &Cue, from: Side, (to, size): (Option<Slot>, u64)) -> Played {
+    fn send(
+        &mut self,
+        scheduled: &ScheduledCall,
+        from: Side,
+        (to, size): (Option<Slot>, u64),
+    ) -> Played {
         match from.0 {
-            Some(slot) => self.sendfile(cue, Op::Sendfile, (slot, from.1), (to, size)),
-            None => self.copy_range(cue, Op::Sendfile, (from, (to, None)), size),
+            Some(slot) => self.sendfile(scheduled, Op::Sendfile, (slot, from.1), (to, size)),
+            None => self.copy_range(scheduled, Op::Sendfile, (from, (to, None)), size),
         }
     }
 
-    fn copy_range(&mut self, cue: &Cue, op: Op, sides: (Side, Side), size: u64) -> Played {
+    fn copy_range(
+        &mut self,
+        scheduled: &ScheduledCall,
+        op: Op,
+        sides: (Side, Side),
+        size: u64,
+    ) -> Played {
         let ((from, from_offset), (to, to_offset)) = sides;
         let extent = |slot, offset| Extent {
             slot,
@@ -259,15 +271,15 @@ impl<'a, K: Places> Player<'a, K> {
         };
         let (from, to) = match (from, to) {
             (Some(from), Some(to)) => (from, to),
-            (Some(from), None) => return self.read(cue, op, extent(from, from_offset)),
-            (None, Some(to)) => return self.write(cue, op, extent(to, to_offset)),
+            (Some(from), None) => return self.read(scheduled, op, extent(from, from_offset)),
+            (None, Some(to)) => return self.write(scheduled, op, extent(to, to_offset)),
             (None, None) => {
-                self.omit(cue, "copy outside of the trace");
+                self.omit(scheduled, "copy outside of the trace");
                 return Ok(());
             }
         };
         let Some(target) = self.stage.slots.hold(to) else {
-            return self.no_file(cue, op, to);
+            return self.no_file(scheduled, op, to);
         };
         let into = (target.file, to_offset);
         let called = self.called(op, from, |_, file| {
@@ -275,42 +287,44 @@ impl<'a, K: Places> Player<'a, K> {
         });
         drop(target);
         match called {
-            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op, from),
+            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
+            None => self.no_file(scheduled, op, from),
         }
     }
 
     /// One side of a splice is a pipe, which is outside of every trace: what goes there is sent to nowhere, what comes is written.
-    fn splice(&mut self, cue: &Cue, (from, to): (Side, Side), size: u64) -> Played {
+    fn splice(&mut self, scheduled: &ScheduledCall, (from, to): (Side, Side), size: u64) -> Played {
         match (from.0, to.0) {
-            (Some(slot), None) => self.sendfile(cue, Op::Splice, (slot, from.1), (None, size)),
-            _ => self.copy_range(cue, Op::Splice, (from, to), size),
+            (Some(slot), None) => {
+                self.sendfile(scheduled, Op::Splice, (slot, from.1), (None, size))
+            }
+            _ => self.copy_range(scheduled, Op::Splice, (from, to), size),
         }
     }
 
-    fn clone_file(&mut self, cue: &Cue, from: Option<Slot>, to: Slot) -> Played {
+    fn clone_file(&mut self, scheduled: &ScheduledCall, from: Option<Slot>, to: Slot) -> Played {
         let op = Op::Clone;
         let Some(from) = from else {
-            self.omit(cue, "clone from outside of the trace");
+            self.omit(scheduled, "clone from outside of the trace");
             return Ok(());
         };
         let Some(source) = self.stage.slots.hold(from) else {
-            return self.no_file(cue, op, from);
+            return self.no_file(scheduled, op, from);
         };
         let file = source.file;
-        self.on(cue, op, to, |_, to| clone_file(file, to))
+        self.on(scheduled, op, to, |_, to| clone_file(file, to))
     }
 
     fn sendfile(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         op: Op,
         (from, offset): (Slot, Option<u64>),
         (to, size): (Option<Slot>, u64),
     ) -> Played {
         let target = to.map(|to| (to, self.stage.slots.hold(to)));
         let target = match target {
-            Some((to, None)) => return self.no_file(cue, op, to),
+            Some((to, None)) => return self.no_file(scheduled, op, to),
             Some((_, held)) => held,
             None => None,
         };
@@ -319,12 +333,18 @@ impl<'a, K: Places> Player<'a, K> {
         let called = self.called(op, from, |_, file| sendfile(file, into, size, offset));
         drop(target);
         match called {
-            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op, from),
+            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
+            None => self.no_file(scheduled, op, from),
         }
     }
 
-    fn map(&mut self, cue: &Cue, slot: Slot, range: (u64, u64), wish: Wish) -> Played {
+    fn map(
+        &mut self,
+        scheduled: &ScheduledCall,
+        slot: Slot,
+        range: (u64, u64),
+        wish: Wish,
+    ) -> Played {
         let mut mapping = None;
         let called = self.called(Op::Mmap, slot, |_, file| {
             mapping = Some(map(file, range, wish)?);
@@ -333,8 +353,8 @@ impl<'a, K: Places> Player<'a, K> {
         // Unmapped outside of the time of the call.
         drop(mapping);
         match called {
-            Some((act, ended, _)) => self.settle(cue, act, ended),
-            None => self.no_file(cue, Op::Mmap, slot),
+            Some((act, ended, _)) => self.settle(scheduled, act, ended),
+            None => self.no_file(scheduled, Op::Mmap, slot),
         }
     }
 }

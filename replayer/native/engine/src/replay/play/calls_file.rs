@@ -1,10 +1,10 @@
-//! Deeds on open files that move no data.
+//! Calls on open files that move no data.
 
 use super::player::{Act, Played, Player};
 use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::program::Owner;
-use crate::replay::reel::{Cue, Deed, LetGo, Recorded, Slot, Through};
+use crate::replay::program::{LetGo, Recorded, ReplayCall, ScheduledCall, Slot, Through};
 use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
 use crate::sys::replayed::{
     advise, chown_of, fstatfs, futimens, readahead, seek, statx_of, sync_range, syncfs, utimens_of,
@@ -29,119 +29,129 @@ pub(super) fn owner(uid: u32, gid: u32) -> Owner {
 
 impl<K: Places> Player<'_, K> {
     #[inline(never)]
-    pub(super) fn enact_file(&mut self, cue: &Cue) -> Played {
-        match &cue.deed {
-            Deed::Seek {
+    pub(super) fn enact_file(&mut self, scheduled: &ScheduledCall) -> Played {
+        match &scheduled.call {
+            ReplayCall::Seek {
                 slot,
                 offset,
                 whence,
-            } => self.seek(cue, *slot, *offset, *whence),
-            Deed::StatxFile { slot, sync } => {
-                self.on(cue, Op::Fstat, *slot, |_, f| statx_of(f, *sync))
+            } => self.seek(scheduled, *slot, *offset, *whence),
+            ReplayCall::StatxFile { slot, sync } => {
+                self.on(scheduled, Op::Fstat, *slot, |_, f| statx_of(f, *sync))
             }
-            Deed::Fstatfs { slot } => self.on(cue, Op::Fstatfs, *slot, |_, f| fstatfs(f)),
-            Deed::Fsync { slot } => self.on(cue, Op::Fsync, *slot, |k, f| k.fsync(f).map(|()| 0)),
-            Deed::Fdatasync { slot } => {
-                self.on(cue, Op::Fdatasync, *slot, |k, f| k.fdatasync(f).map(|()| 0))
+            ReplayCall::Fstatfs { slot } => {
+                self.on(scheduled, Op::Fstatfs, *slot, |_, f| fstatfs(f))
             }
-            Deed::Syncfs { slot } => self.on(cue, Op::Syncfs, *slot, |_, f| syncfs(f)),
-            Deed::Ftruncate { slot, size } => self.on(cue, Op::Ftruncate, *slot, |k, f| {
-                k.ftruncate(f, *size).map(|()| 0)
+            ReplayCall::Fsync { slot } => {
+                self.on(scheduled, Op::Fsync, *slot, |k, f| k.fsync(f).map(|()| 0))
+            }
+            ReplayCall::Fdatasync { slot } => self.on(scheduled, Op::Fdatasync, *slot, |k, f| {
+                k.fdatasync(f).map(|()| 0)
             }),
-            Deed::Fchmod { slot, mode } => self.on(cue, Op::Fchmod, *slot, |k, f| {
+            ReplayCall::Syncfs { slot } => self.on(scheduled, Op::Syncfs, *slot, |_, f| syncfs(f)),
+            ReplayCall::Ftruncate { slot, size } => {
+                self.on(scheduled, Op::Ftruncate, *slot, |k, f| {
+                    k.ftruncate(f, *size).map(|()| 0)
+                })
+            }
+            ReplayCall::Fchmod { slot, mode } => self.on(scheduled, Op::Fchmod, *slot, |k, f| {
                 k.fchmod(f, *mode & 0o7777).map(|()| 0)
             }),
-            Deed::Fchown {
+            ReplayCall::Fchown {
                 slot,
                 uid,
                 gid,
                 through,
             } => {
                 let owner = owner(*uid, *gid);
-                self.on(cue, Op::Fchown, *slot, |k, f| match through {
+                self.on(scheduled, Op::Fchown, *slot, |k, f| match through {
                     Through::Descriptor => k.fchown(f, owner).map(|()| 0),
                     Through::EmptyPath => chown_of(f, owner),
                 })
             }
-            Deed::Futimens {
+            ReplayCall::Futimens {
                 slot,
                 times,
                 through,
-            } => self.on(cue, Op::Futimens, *slot, |_, f| match through {
+            } => self.on(scheduled, Op::Futimens, *slot, |_, f| match through {
                 Through::Descriptor => futimens(f, *times),
                 Through::EmptyPath => utimens_of(f, *times),
             }),
-            other => self.enact_range(cue, other),
+            other => self.enact_range(scheduled, other),
         }
     }
 
-    fn enact_range(&mut self, cue: &Cue, deed: &Deed) -> Played {
-        match deed {
-            Deed::SyncRange {
+    fn enact_range(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Played {
+        match call {
+            ReplayCall::SyncRange {
                 slot,
                 offset,
                 size,
                 flags,
-            } => self.on(cue, Op::SyncFileRange, *slot, |_, f| {
+            } => self.on(scheduled, Op::SyncFileRange, *slot, |_, f| {
                 sync_range(f, (*offset, *size), *flags)
             }),
-            Deed::Fallocate {
+            ReplayCall::Fallocate {
                 slot,
                 offset,
                 size,
                 mode,
-            } => self.on(cue, Op::Fallocate, *slot, |k, f| {
+            } => self.on(scheduled, Op::Fallocate, *slot, |k, f| {
                 k.fallocate(f, *mode, (*offset, *size)).map(|()| 0)
             }),
-            Deed::Advise {
+            ReplayCall::Advise {
                 slot,
                 offset,
                 size,
                 advice,
-            } => self.on(cue, Op::Fadvise, *slot, |_, f| {
+            } => self.on(scheduled, Op::Fadvise, *slot, |_, f| {
                 advise(f, (*offset, *size), *advice)
             }),
-            Deed::Readahead { slot, offset, size } => self.on(cue, Op::Readahead, *slot, |_, f| {
-                readahead(f, (*offset, *size))
-            }),
-            other => self.enact_control(cue, other),
+            ReplayCall::Readahead { slot, offset, size } => {
+                self.on(scheduled, Op::Readahead, *slot, |_, f| {
+                    readahead(f, (*offset, *size))
+                })
+            }
+            other => self.enact_control(scheduled, other),
         }
     }
 
-    fn enact_control(&mut self, cue: &Cue, deed: &Deed) -> Played {
-        match deed {
-            Deed::Flock { .. } | Deed::Lock { .. } => self.enact_lock(cue, deed),
-            Deed::Fcntl { command, .. } if !is_harmless(*command) => {
-                self.omit(cue, "fcntl");
+    fn enact_control(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Played {
+        match call {
+            ReplayCall::Flock { .. } | ReplayCall::Lock { .. } => self.enact_lock(scheduled, call),
+            ReplayCall::Fcntl { command, .. } if !is_harmless(*command) => {
+                self.omit(scheduled, "fcntl");
                 Ok(())
             }
-            Deed::Fcntl {
+            ReplayCall::Fcntl {
                 slot,
                 command,
                 argument,
-            } => self.fcntl(cue, *slot, *command, *argument),
-            Deed::Ioctl { command, .. } if !is_asking(*command) => {
-                self.omit(cue, "ioctl");
+            } => self.fcntl(scheduled, *slot, *command, *argument),
+            ReplayCall::Ioctl { command, .. } if !is_asking(*command) => {
+                self.omit(scheduled, "ioctl");
                 Ok(())
             }
-            Deed::Ioctl { slot, command } => {
-                self.on(cue, Op::Ioctl, *slot, |_, f| ioctl(f, *command))
+            ReplayCall::Ioctl { slot, command } => {
+                self.on(scheduled, Op::Ioctl, *slot, |_, f| ioctl(f, *command))
             }
             _ => {
-                self.omit(cue, "unknown");
+                self.omit(scheduled, "unknown");
                 Ok(())
             }
         }
     }
 
-    fn enact_lock(&mut self, cue: &Cue, deed: &Deed) -> Played {
-        match deed {
-            Deed::Flock { slot, operation } => {
+    fn enact_lock(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Played {
+        match call {
+            ReplayCall::Flock { slot, operation } => {
                 let take = |file| flock(file, *operation);
                 // A lock that is changed and refused is lost (flock(2)).
-                self.lock(cue, (Op::Flock, *slot), take, |file| flock(file, UNLOCK))
+                self.lock(scheduled, (Op::Flock, *slot), take, |file| {
+                    flock(file, UNLOCK)
+                })
             }
-            Deed::Lock {
+            ReplayCall::Lock {
                 slot,
                 wait,
                 kind,
@@ -162,7 +172,7 @@ impl<K: Places> Player<'_, K> {
                 };
                 let patience = if *wait { Patience::Wait } else { Patience::Try };
                 let take = |file| lock(file, range, patience);
-                self.lock(cue, (Op::Lock, *slot), take, |file| {
+                self.lock(scheduled, (Op::Lock, *slot), take, |file| {
                     lock(file, kept, Patience::Try)
                 })
             }
@@ -197,38 +207,44 @@ impl<K: Places> Player<'_, K> {
     /// Take a lock. One that was refused when it was recorded is given back at once: others are to have it. That is not timed.
     fn lock(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         (op, slot): (Op, Slot),
         take: impl FnOnce(RawFd) -> Answer<u64>,
         give_back: impl FnOnce(RawFd) -> Answer<u64>,
     ) -> Played {
         let Some((act, ended, held)) = self.called(op, slot, |_, file| take(file)) else {
-            return self.no_file(cue, op, slot);
+            return self.no_file(scheduled, op, slot);
         };
-        let was_refused = matches!(cue.recorded, Recorded::Error(_));
+        let was_refused = matches!(scheduled.recorded, Recorded::Error(_));
         if was_refused && ended.answer.is_ok() && K::REAL {
             // It cannot fail: it takes away, or leaves what was there.
             let _given_back = self.untimed(act, |_| give_back(held.file));
         }
         drop(held);
-        self.settle(cue, act, ended)
+        self.settle(scheduled, act, ended)
     }
 
-    fn fcntl(&mut self, cue: &Cue, slot: Slot, command: u32, argument: u64) -> Played {
+    fn fcntl(
+        &mut self,
+        scheduled: &ScheduledCall,
+        slot: Slot,
+        command: u32,
+        argument: u64,
+    ) -> Played {
         let called = self.called(Op::Fcntl, slot, |_, f| fcntl(f, command, argument));
         let Some((act, ended, held)) = called else {
-            return self.no_file(cue, Op::Fcntl, slot);
+            return self.no_file(scheduled, Op::Fcntl, slot);
         };
         if command == libc::F_SETFL.cast_unsigned() && ended.answer.is_ok() {
             held.mark(u32::try_from(argument).unwrap_or(0));
         }
-        self.settle(cue, act, ended)
+        self.settle(scheduled, act, ended)
     }
 
-    fn seek(&mut self, cue: &Cue, slot: Slot, offset: i64, whence: u32) -> Played {
+    fn seek(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: i64, whence: u32) -> Played {
         let called = self.called(Op::Lseek, slot, |_, file| seek(file, offset, whence));
         let Some((act, ended, held)) = called else {
-            return self.no_file(cue, Op::Lseek, slot);
+            return self.no_file(scheduled, Op::Lseek, slot);
         };
         if offset == 0 && whence == 0 {
             held.rewind();
@@ -236,9 +252,9 @@ impl<K: Places> Player<'_, K> {
         let of_data = i32::try_from(whence)
             .is_ok_and(|whence| matches!(whence, libc::SEEK_DATA | libc::SEEK_HOLE));
         if !of_data && !held.is_directory() {
-            return self.settle(cue, act, ended);
+            return self.settle(scheduled, act, ended);
         }
-        let verdict = self.judged(cue.recorded, act, ended, true);
-        self.book_other(cue, act, ended, verdict)
+        let verdict = self.judged(scheduled.recorded, act, ended, true);
+        self.book_other(scheduled, act, ended, verdict)
     }
 }

@@ -1,34 +1,34 @@
-//! Chunks: cues of events, dealt to lanes, with what they wait for.
+//! Batches: scheduled calls of events, dealt to lanes, with what they wait for.
 
 use super::clock::{Clock, Stamp, Timed, positive};
-use super::past::Inherited;
-use super::recipe::Recipe;
 use super::recorded::returned;
-use super::scribe::Scribe;
+use super::schedule::Schedule;
 use super::slots::Seat;
+use super::translator::Translator;
+use super::tree_state::Inherited;
 use super::waits::Waits;
-use crate::replay::reel::{Chunk, Cue, Deed, Lane, Recorded, Slot, Wait};
+use crate::replay::program::{CallBatch, Lane, Recorded, ReplayCall, ScheduledCall, Slot, Wait};
 use replayer_trace::{Event, Op};
 
-/// Cues of a chunk (chosen: 3.5 MiB).
-const CHUNK_CUES: usize = 32 << 10;
-/// Waits and bytes of texts after which a chunk ends, whatever it holds (chosen).
+/// Scheduled calls of a batch (chosen: 3.5 MiB).
+const BATCH_CALLS: usize = 32 << 10;
+/// Waits and bytes of texts after which a batch ends, whatever it holds (chosen).
 const CHUNK_WAITS: usize = 256 << 10;
 const CHUNK_TEXTS: usize = 4 << 20;
 
-/// Takes the events of a reel in the order of rows, and gives chunks.
-pub(crate) struct Chunker<'a> {
-    recipe: &'a Recipe,
-    scribe: Scribe<'a>,
+/// Takes the events of a replay program in the order of rows, and gives batches.
+pub(crate) struct BatchBuilder<'a> {
+    schedule: &'a Schedule,
+    translator: Translator<'a>,
     clock: Clock,
     waits: Waits,
-    lanes: Vec<Vec<Cue>>,
-    /// Lanes that have had a cue.
+    lanes: Vec<Vec<ScheduledCall>>,
+    /// Lanes that have had a scheduled call.
     begun: Vec<bool>,
     /// When the last event of each lane ends.
     ends: Vec<Option<u64>>,
-    cues: usize,
-    chunk_waits: Vec<Wait>,
+    scheduled: usize,
+    batch_waits: Vec<Wait>,
 }
 
 /// The event that kept a thread waiting.
@@ -41,46 +41,46 @@ struct Kept {
     after_ns: u64,
 }
 
-/// What the whole reel needs, known when all its events have been seen.
+/// What the whole replay program needs, known when all its events have been seen.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Needs {
     pub(crate) slots: Slot,
     pub(crate) read_bytes: u64,
 }
 
-impl<'a> Chunker<'a> {
-    pub(crate) fn new(recipe: &'a Recipe) -> Self {
-        let mut scribe = Scribe::new(&recipe.atlas, &recipe.table, recipe.users);
-        scribe.begin_special();
-        let lanes = usize::from(recipe.lanes.count);
+impl<'a> BatchBuilder<'a> {
+    pub(crate) fn new(schedule: &'a Schedule) -> Self {
+        let mut translator = Translator::new(&schedule.path_map, &schedule.table, schedule.users);
+        translator.begin_special();
+        let lanes = usize::from(schedule.lanes.count);
         Self {
-            scribe,
-            clock: Clock::new(recipe.begin_ns, recipe.calibration.call_ns),
-            waits: recipe.waits(),
+            translator,
+            clock: Clock::new(schedule.begin_ns, schedule.calibration.call_ns),
+            waits: schedule.waits(),
             lanes: vec![Vec::new(); lanes],
             begun: vec![false; lanes],
             ends: vec![None; lanes],
-            cues: 0,
-            chunk_waits: Vec::new(),
-            recipe,
+            scheduled: 0,
+            batch_waits: Vec::new(),
+            schedule,
         }
     }
 
-    /// Take an event and the rows that the trace says it waits for; it is left out if it is none of the reel's.
+    /// Take an event and the rows that the trace says it waits for; it is left out if it is none of the replay program's.
     pub(crate) fn push(&mut self, row: u64, event: &Event, earlier: &[u64]) {
         let kept = self.kept(event);
-        // By what is none of the reel, or far back, it is kept as long as it was.
+        // By what is none of the replay program, or far back, it is kept as long as it was.
         let unknown_ns = event.after_ns.filter(|_| kept.is_none());
         let pause_ns = event.gap_ns.max(unknown_ns.unwrap_or(0));
         let (Some(lane), Some(gap_ns)) = (
-            self.recipe.lanes.of(event.thread),
-            self.recipe.part.pause(row, event, pause_ns),
+            self.schedule.lanes.of(event.thread),
+            self.schedule.part.pause(row, event, pause_ns),
         ) else {
             return;
         };
         self.begin(lane, row);
-        self.scribe.waits.clear();
-        let deed = self.scribe.deed((lane, row), event);
+        self.translator.waits.clear();
+        let call = self.translator.call((lane, row), event);
         let stamp = Stamp {
             start: event.start_ns,
             duration: event.duration_ns,
@@ -102,11 +102,11 @@ impl<'a> Chunker<'a> {
         if let Some(end) = self.ends.get_mut(usize::from(lane)) {
             *end = Some(timed.end_ns);
         }
-        let (recorded, calibration) = (self.recorded(event), self.recipe.calibration);
+        let (recorded, calibration) = (self.recorded(event), self.schedule.calibration);
         self.waits.plays((lane, row), timed.end_ns);
         self.put(
             lane,
-            Cue {
+            ScheduledCall {
                 row,
                 thread: event.thread,
                 start_ns: timed.start_ns,
@@ -114,7 +114,7 @@ impl<'a> Chunker<'a> {
                 after_ns: calibration.pause(waited.map_or(0, |kept| kept.after_ns)),
                 recorded,
                 waits,
-                deed,
+                call,
             },
         );
     }
@@ -130,12 +130,13 @@ impl<'a> Chunker<'a> {
 
     fn recorded(&self, event: &Event) -> Recorded {
         let recorded = returned(event);
-        let rewritten = self.scribe.rewrites || self.recipe.atlas.rewrites || event.text.is_some();
-        let listed = event.file.and_then(|file| self.scribe.slots.path(file));
+        let rewritten =
+            self.translator.rewrites || self.schedule.path_map.rewrites || event.text.is_some();
+        let listed = event.file.and_then(|file| self.translator.slots.path(file));
         match recorded {
             // Other users' entries come and go there.
-            Recorded::Exactly(_) if event.op == Op::Getdents && self.recipe.users > 1 => {
-                let crowded = listed.is_some_and(|row| self.recipe.atlas.is_crowded(row));
+            Recorded::Exactly(_) if event.op == Op::Getdents && self.schedule.users > 1 => {
+                let crowded = listed.is_some_and(|row| self.schedule.path_map.is_crowded(row));
                 if crowded { Recorded::Well } else { recorded }
             }
             // The suffix makes the text longer, and so may what leads to its target inside of the trace.
@@ -146,19 +147,19 @@ impl<'a> Chunker<'a> {
 
     /// What an event waits for; first of all, if there is one, that from whose end on its pause counts.
     fn wait(&mut self, seat: Seat, earlier: &[u64], first: Option<Wait>) -> (u32, u32) {
-        let found = self.waits.of(seat, earlier, &self.scribe.waits);
-        let begin = self.chunk_waits.len();
-        self.chunk_waits.extend(first);
+        let found = self.waits.of(seat, earlier, &self.translator.waits);
+        let begin = self.batch_waits.len();
+        self.batch_waits.extend(first);
         let others = found.iter().filter(|wait| Some(**wait) != first);
-        self.chunk_waits.extend(others);
-        let count = self.chunk_waits.len() - begin;
+        self.batch_waits.extend(others);
+        let count = self.batch_waits.len() - begin;
         (
             u32::try_from(begin).unwrap_or(0),
             u32::try_from(count).unwrap_or(0),
         )
     }
 
-    /// What kept an event's thread waiting, if that is one of the reel's.
+    /// What kept an event's thread waiting, if that is one of the replay program's.
     fn kept(&self, event: &Event) -> Option<Kept> {
         let row = event.after?;
         let (lane, end_ns) = self.waits.kept_by(row)?;
@@ -169,7 +170,7 @@ impl<'a> Chunker<'a> {
         })
     }
 
-    /// The first cues of a lane open what it was open before.
+    /// The first scheduled calls of a lane open what it was open before.
     fn begin(&mut self, lane: Lane, row: u64) {
         let Some(begun) = self.begun.get_mut(usize::from(lane)) else {
             return;
@@ -177,56 +178,56 @@ impl<'a> Chunker<'a> {
         if std::mem::replace(begun, true) {
             return;
         }
-        let recipe = self.recipe;
-        let of_lane = |held: &&Inherited| recipe.lanes.of(held.thread) == Some(lane);
-        for held in recipe.inherited.iter().filter(of_lane) {
+        let schedule = self.schedule;
+        let of_lane = |held: &&Inherited| schedule.lanes.of(held.thread) == Some(lane);
+        for held in schedule.inherited.iter().filter(of_lane) {
             // The row before is another's, or an earlier one of this lane: a wait for it does not end too early.
             let seat = (lane, row.saturating_sub(1));
-            let deed = self.scribe.inherit(seat, held);
-            self.put(lane, silent(seat.1, held.thread, deed));
+            let call = self.translator.inherit(seat, held);
+            self.put(lane, silent(seat.1, held.thread, call));
         }
     }
 
-    fn put(&mut self, lane: Lane, cue: Cue) {
-        if let Some(cues) = self.lanes.get_mut(usize::from(lane)) {
-            cues.push(cue);
-            self.cues += 1;
+    fn put(&mut self, lane: Lane, scheduled: ScheduledCall) {
+        if let Some(calls) = self.lanes.get_mut(usize::from(lane)) {
+            calls.push(scheduled);
+            self.scheduled += 1;
         }
     }
 
-    /// Whether it is time to take a chunk.
+    /// Whether it is time to take a batch.
     pub(crate) fn is_full(&self) -> bool {
-        self.cues >= CHUNK_CUES
-            || self.chunk_waits.len() >= CHUNK_WAITS
-            || self.scribe.texts.len() >= CHUNK_TEXTS
+        self.scheduled >= BATCH_CALLS
+            || self.batch_waits.len() >= CHUNK_WAITS
+            || self.translator.texts.len() >= CHUNK_TEXTS
     }
 
-    /// What has been gathered since the last chunk; `None` if that is nothing.
-    pub(crate) fn take(&mut self) -> Option<Chunk> {
-        if self.cues == 0 {
+    /// What has been gathered since the last batch; `None` if that is nothing.
+    pub(crate) fn take(&mut self) -> Option<CallBatch> {
+        if self.scheduled == 0 {
             return None;
         }
-        self.cues = 0;
+        self.scheduled = 0;
         let lanes = self.lanes.iter_mut();
-        Some(Chunk {
+        Some(CallBatch {
             lanes: lanes
-                .map(|cues| std::mem::take(cues).into_boxed_slice())
+                .map(|scheduled| std::mem::take(scheduled).into_boxed_slice())
                 .collect(),
-            waits: std::mem::take(&mut self.chunk_waits).into_boxed_slice(),
-            texts: std::mem::take(&mut self.scribe.texts).into_boxed_slice(),
+            waits: std::mem::take(&mut self.batch_waits).into_boxed_slice(),
+            texts: std::mem::take(&mut self.translator.texts).into_boxed_slice(),
         })
     }
 
     pub(crate) fn needs(&self) -> Needs {
         Needs {
-            slots: self.scribe.slots.count,
-            read_bytes: self.scribe.read_bytes,
+            slots: self.translator.slots.count,
+            read_bytes: self.translator.read_bytes,
         }
     }
 }
 
-fn silent(row: u64, thread: u32, deed: Deed) -> Cue {
-    Cue {
+fn silent(row: u64, thread: u32, call: ReplayCall) -> ScheduledCall {
+    ScheduledCall {
         row,
         thread,
         start_ns: 0,
@@ -234,6 +235,6 @@ fn silent(row: u64, thread: u32, deed: Deed) -> Cue {
         after_ns: 0,
         recorded: Recorded::Unknown,
         waits: (0, 0),
-        deed,
+        call,
     }
 }

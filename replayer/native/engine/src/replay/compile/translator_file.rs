@@ -1,10 +1,10 @@
-//! Deeds on open files.
+//! Calls on open files.
 
 use super::operands::{Operands, SET_STATUS};
-use super::scribe::{BETWEEN_ROOTS, Scribe};
-use super::scribe_lock::lock_operation;
 use super::slots::{NOT_OPEN, Reason, Seat};
-use crate::replay::reel::{Deed, Slot, Subject};
+use super::translator::{BETWEEN_ROOTS, Translator};
+use super::translator_lock::lock_operation;
+use crate::replay::program::{ReplayCall, Slot, Subject};
 use replayer_trace::{END_BYTES, Event, Op};
 
 /// The largest buffer of a listing (chosen: glibc asks for 32 KiB, Samba for 1 MiB).
@@ -31,26 +31,26 @@ const QUERIES: [(&[u8], u32); 7] = [
     (b"FS_IOC_FSGETXATTR", 0x801C_581F),
 ];
 
-impl Scribe<'_> {
+impl Translator<'_> {
     /// What an event does to an open file.
-    pub(super) fn file_deed(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
-        if let Some(deed) = self.two_files(seat, event)? {
-            return Ok(deed);
+    pub(super) fn file_call(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
+        if let Some(call) = self.two_files(seat, event)? {
+            return Ok(call);
         }
         let slot = self.slot(seat, event.file)?;
         if event.op == Op::Lock {
             return self.record_lock(seat, slot, event);
         }
-        let finders = [data_deed, state_deed, range_deed, command_deed];
+        let finders = [data_call, state_call, range_call, command_call];
         for find in finders {
-            if let Some(deed) = find(self, slot, event)? {
-                return Ok(deed);
+            if let Some(call) = find(self, slot, event)? {
+                return Ok(call);
             }
         }
         self.attribute(Subject::File(slot), event)
     }
 
-    fn two_files(&mut self, seat: Seat, event: &Event) -> Result<Option<Deed>, Reason> {
+    fn two_files(&mut self, seat: Seat, event: &Event) -> Result<Option<ReplayCall>, Reason> {
         let is_copy = matches!(
             event.op,
             Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile
@@ -75,10 +75,10 @@ impl Scribe<'_> {
         event: &Event,
         from: Option<Slot>,
         to: Option<Slot>,
-    ) -> Result<Deed, Reason> {
+    ) -> Result<ReplayCall, Reason> {
         if event.op == Op::Clone {
             let to = to.ok_or(NOT_OPEN)?;
-            return Ok(Deed::Clone { from, to });
+            return Ok(ReplayCall::Clone { from, to });
         }
         let operands = Operands(event);
         let size = match (from, to) {
@@ -96,20 +96,20 @@ impl Scribe<'_> {
             self.reads(size);
         }
         Ok(match event.op {
-            Op::Sendfile => Deed::Sendfile {
+            Op::Sendfile => ReplayCall::Sendfile {
                 from,
                 to,
                 size,
                 offset: from_offset,
             },
-            Op::Splice => Deed::Splice {
+            Op::Splice => ReplayCall::Splice {
                 from,
                 to,
                 size: short,
                 from_offset,
                 to_offset,
             },
-            _ => Deed::CopyRange {
+            _ => ReplayCall::CopyRange {
                 from,
                 to,
                 size: short,
@@ -120,41 +120,45 @@ impl Scribe<'_> {
     }
 }
 
-fn data_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+fn data_call(
+    translator: &mut Translator<'_>,
+    slot: Slot,
+    event: &Event,
+) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
-        Op::Read | Op::Pread => Deed::Read {
+        Op::Read | Op::Pread => ReplayCall::Read {
             slot,
-            size: scribe.reads(operands.data()?),
+            size: translator.reads(operands.data()?),
             offset: placed(event.op, &operands)?,
             vector: None,
         },
-        Op::Readv | Op::Preadv => Deed::Read {
+        Op::Readv | Op::Preadv => ReplayCall::Read {
             slot,
-            size: scribe.reads(operands.vector_data()?),
+            size: translator.reads(operands.vector_data()?),
             offset: placed(event.op, &operands)?,
             vector: Some(operands.vector_flags()?),
         },
-        Op::Write | Op::Pwrite => Deed::Write {
+        Op::Write | Op::Pwrite => ReplayCall::Write {
             slot,
             size: operands.data()?,
             offset: placed(event.op, &operands)?,
             vector: None,
         },
-        Op::Writev | Op::Pwritev => Deed::Write {
+        Op::Writev | Op::Pwritev => ReplayCall::Write {
             slot,
             size: operands.vector_data()?,
             offset: placed(event.op, &operands)?,
             vector: Some(operands.vector_flags()?),
         },
-        Op::Lseek => Deed::Seek {
+        Op::Lseek => ReplayCall::Seek {
             slot,
             offset: event.offset.unwrap_or(0),
             whence: operands.command(4)?,
         },
-        Op::Getdents => Deed::List {
+        Op::Getdents => ReplayCall::List {
             slot,
-            size: scribe.reads(operands.buffer(LISTING_BYTES)?),
+            size: translator.reads(operands.buffer(LISTING_BYTES)?),
         },
         _ => return Ok(None),
     }))
@@ -168,68 +172,76 @@ fn placed(op: Op, operands: &Operands<'_>) -> Result<Option<u64>, Reason> {
     }
 }
 
-fn state_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+fn state_call(
+    translator: &mut Translator<'_>,
+    slot: Slot,
+    event: &Event,
+) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     let (uid, gid) = operands.owner();
     Ok(Some(match event.op {
         Op::Fstat | Op::Stat | Op::Lstat => match operands.sync() {
-            Some(sync) => Deed::StatxFile { slot, sync },
-            None => Deed::Fstat { slot },
+            Some(sync) => ReplayCall::StatxFile { slot, sync },
+            None => ReplayCall::Fstat { slot },
         },
-        Op::Fstatfs => Deed::Fstatfs { slot },
-        Op::Fsync => Deed::Fsync { slot },
-        Op::Fdatasync => Deed::Fdatasync { slot },
-        Op::Syncfs => Deed::Syncfs { slot },
-        Op::Ftruncate => Deed::Ftruncate {
+        Op::Fstatfs => ReplayCall::Fstatfs { slot },
+        Op::Fsync => ReplayCall::Fsync { slot },
+        Op::Fdatasync => ReplayCall::Fdatasync { slot },
+        Op::Syncfs => ReplayCall::Syncfs { slot },
+        Op::Ftruncate => ReplayCall::Ftruncate {
             slot,
             size: operands.bytes()?,
         },
-        Op::Fchmod => Deed::Fchmod {
+        Op::Fchmod => ReplayCall::Fchmod {
             slot,
             mode: operands.permissions(),
         },
-        Op::Fchown => Deed::Fchown {
+        Op::Fchown => ReplayCall::Fchown {
             slot,
             uid,
             gid,
-            through: scribe.through(event),
+            through: translator.through(event),
         },
-        Op::Futimens => Deed::Futimens {
+        Op::Futimens => ReplayCall::Futimens {
             slot,
             times: operands.times(),
-            through: scribe.through(event),
+            through: translator.through(event),
         },
         _ => return Ok(None),
     }))
 }
 
-fn range_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+fn range_call(
+    _: &mut Translator<'_>,
+    slot: Slot,
+    event: &Event,
+) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
-        Op::SyncFileRange => Deed::SyncRange {
+        Op::SyncFileRange => ReplayCall::SyncRange {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
             flags: operands.flags(7)?,
         },
-        Op::Fallocate => Deed::Fallocate {
+        Op::Fallocate => ReplayCall::Fallocate {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
             mode: operands.flags(ALLOCATE_MODES)?,
         },
-        Op::Fadvise => Deed::Advise {
+        Op::Fadvise => ReplayCall::Advise {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
             advice: operands.command(5)?,
         },
-        Op::Readahead => Deed::Readahead {
+        Op::Readahead => ReplayCall::Readahead {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
         },
-        Op::Mmap => Deed::Map {
+        Op::Mmap => ReplayCall::Map {
             slot,
             offset: operands.offset()?,
             size: operands.mapped()?,
@@ -240,10 +252,14 @@ fn range_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<De
     }))
 }
 
-fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+fn command_call(
+    _: &mut Translator<'_>,
+    slot: Slot,
+    event: &Event,
+) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
-        Op::Flock => Deed::Flock {
+        Op::Flock => ReplayCall::Flock {
             slot,
             operation: lock_operation(&operands)?,
         },
@@ -252,7 +268,7 @@ fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<
             let name = event.text.as_deref().unwrap_or_default();
             let known = QUERIES.iter().find(|(known, _)| *known == name);
             let (_, command) = known.ok_or("ioctl that is not replayed")?;
-            Deed::Ioctl {
+            ReplayCall::Ioctl {
                 slot,
                 command: *command,
             }
@@ -261,7 +277,7 @@ fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<
     }))
 }
 
-fn status_command(slot: Slot, event: &Event) -> Result<Deed, Reason> {
+fn status_command(slot: Slot, event: &Event) -> Result<ReplayCall, Reason> {
     let command = Operands(event).command(u32::MAX)?;
     let argument = u64::try_from(event.size.unwrap_or(0)).unwrap_or(0);
     let argument = match command {
@@ -271,7 +287,7 @@ fn status_command(slot: Slot, event: &Event) -> Result<Deed, Reason> {
         SET_STATUS => argument & STATUS_FLAGS,
         _ => return Err("fcntl that is not replayed"),
     };
-    Ok(Deed::Fcntl {
+    Ok(ReplayCall::Fcntl {
         slot,
         command,
         argument,

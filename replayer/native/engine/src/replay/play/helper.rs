@@ -1,4 +1,4 @@
-//! Companions: threads that wait for tasks of their user.
+//! Helpers: threads that wait for tasks of their user.
 
 use super::lane::{self, Role};
 use super::line::{self, Post};
@@ -6,14 +6,14 @@ use super::living::Living;
 use super::player::Tools;
 use crate::interpreter::Setting;
 use crate::lock::hold;
-use crate::pulse::{Mate, Pulse};
 use crate::sys::Places;
+use crate::thread_state::{Mate, ThreadState};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle, park};
 
-/// What a companion is to do.
+/// What a helper is to do.
 pub(super) enum Task {
     /// A lane of a performance.
     Lane(Role),
@@ -21,27 +21,27 @@ pub(super) enum Task {
     Stage(Post),
 }
 
-/// The stack of a companion: one vectored call takes 16 KiB (chosen: pages that are not touched cost nothing).
+/// The stack of a helper: one vectored call takes 16 KiB (chosen: pages that are not touched cost nothing).
 const STACK: usize = 256 << 10;
 
-/// A companion as its user sees it.
-pub(super) struct Companion {
+/// A helper as its user sees it.
+pub(super) struct HelperThread {
     inbox: Arc<Inbox>,
     thread: JoinHandle<()>,
 }
 
-impl Companion {
+impl HelperThread {
     /// Start the thread of this number, from 1, of a user.
     pub(super) fn start<K: Places>(
         setting: &Arc<Setting>,
-        user: &Pulse,
+        user: &ThreadState,
         lane: usize,
-    ) -> io::Result<Companion> {
+    ) -> io::Result<HelperThread> {
         let number = u32::try_from(lane).unwrap_or(u32::MAX);
-        let pulse = Arc::new(Pulse::of_lane(user.user, number));
+        let thread_state = Arc::new(ThreadState::of_lane(user.user, number));
         let inbox = Arc::new(Inbox::default());
         let setting = Arc::clone(setting);
-        let (of_thread, tasks) = (Arc::clone(&pulse), Arc::clone(&inbox));
+        let (of_thread, tasks) = (Arc::clone(&thread_state), Arc::clone(&inbox));
         let thread = Builder::new()
             .name(format!("user-{}-{lane}", user.user))
             .stack_size(STACK)
@@ -50,10 +50,10 @@ impl Companion {
                 live::<K>(&living, &tasks);
             })?;
         user.add_mate(Mate {
-            pulse,
+            thread_state,
             thread: thread.thread().clone(),
         });
-        Ok(Companion { inbox, thread })
+        Ok(HelperThread { inbox, thread })
     }
 
     pub(super) fn give(&self, task: Task) {
@@ -72,7 +72,7 @@ impl Companion {
     }
 }
 
-/// Where a companion finds its next task.
+/// Where a helper finds its next task.
 #[derive(Default)]
 struct Inbox {
     task: Mutex<Option<Task>>,

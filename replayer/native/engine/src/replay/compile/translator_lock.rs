@@ -1,10 +1,10 @@
-//! Deeds that take and let go locks, and what other descriptors of the process lose by them.
+//! Calls that take and let go locks, and what other descriptors of the process lose by them.
 
 use super::locks::{ALL, Lock, Owner, Span, UNLOCKED, span};
 use super::operands::{AGAIN, Operands};
-use super::scribe::{Scribe, UNKNOWN};
 use super::slots::{NOT_OPEN, Reason, Seat};
-use crate::replay::reel::{Deed, LetGo, Slot};
+use super::translator::{Translator, UNKNOWN};
+use crate::replay::program::{LetGo, ReplayCall, Slot};
 use replayer_trace::Event;
 
 /// `LOCK_NB`.
@@ -42,13 +42,13 @@ fn command(event: &Event) -> Result<(bool, Owner), Reason> {
     }
 }
 
-impl Scribe<'_> {
+impl Translator<'_> {
     pub(super) fn record_lock(
         &mut self,
         seat: Seat,
         slot: Slot,
         event: &Event,
-    ) -> Result<Deed, Reason> {
+    ) -> Result<ReplayCall, Reason> {
         let (wait, owner) = command(event)?;
         if event.result == DEADLOCK {
             return Err(IN_A_RING);
@@ -62,7 +62,7 @@ impl Scribe<'_> {
         // Within the performance it is free by then: it comes after what let it go, also after a close of another descriptor (see
         // below). Only another user may still have it.
         let wait = wait && event.result >= 0 && self.is_for_all(path);
-        let deed = |before| Deed::Lock {
+        let call = |before| ReplayCall::Lock {
             slot,
             wait,
             kind,
@@ -78,7 +78,7 @@ impl Scribe<'_> {
             self.locks.note_given(path, seat, &mut self.waits);
         }
         let Some(span) = span(whence, offset, size) else {
-            return Ok(deed(UNLOCKED));
+            return Ok(call(UNLOCKED));
         };
         let lock = Lock {
             file,
@@ -89,13 +89,13 @@ impl Scribe<'_> {
         if is_refused && self.locks.is_shared_hindrance(path, lock) {
             return Err(SAME_DESCRIPTION);
         }
-        let deed = deed(self.locks.of(path, file, span));
+        let call = call(self.locks.of(path, file, span));
         if event.result < 0 {
-            return Ok(deed);
+            return Ok(call);
         }
         let gone = self.locks.gone_for(path, lock);
         self.locks.set(path, lock);
-        Ok(self.letting_go(seat, &gone, span, deed))
+        Ok(self.letting_go(seat, &gone, span, call))
     }
 
     /// What closing a descriptor of a file is: all locks that the process had on the file end with it.
@@ -104,20 +104,26 @@ impl Scribe<'_> {
         seat: Seat,
         path: Option<u32>,
         thread: u32,
-        deed: Deed,
-    ) -> Deed {
+        call: ReplayCall,
+    ) -> ReplayCall {
         let Some(path) = path else {
-            return deed;
+            return call;
         };
         let gone = self.locks.gone_by_close(path, thread);
         if !gone.is_empty() {
             self.locks.note_close(path, seat, &mut self.waits);
         }
-        self.letting_go(seat, &gone, ALL, deed)
+        self.letting_go(seat, &gone, ALL, call)
     }
 
-    /// A deed before which other files' locks of a range are let go.
-    fn letting_go(&mut self, seat: Seat, files: &[u32], span: Span, then: Deed) -> Deed {
+    /// A call before which other files' locks of a range are let go.
+    fn letting_go(
+        &mut self,
+        seat: Seat,
+        files: &[u32],
+        span: Span,
+        then: ReplayCall,
+    ) -> ReplayCall {
         let slots = files
             .iter()
             .map(|file| self.slots.used(*file, seat, &mut self.waits));
@@ -129,7 +135,7 @@ impl Scribe<'_> {
             i64::MAX => 0,
             end => end - span.0,
         };
-        Deed::LetGo(Box::new(LetGo {
+        ReplayCall::LetGo(Box::new(LetGo {
             slots,
             offset: span.0,
             size,

@@ -62,13 +62,13 @@ struct Hand {
 }
 
 #[derive(Debug)]
-pub(crate) struct Dealer {
+pub(crate) struct ArrivalDispatcher {
     hand: Mutex<Hand>,
 }
 
-impl Dealer {
-    pub(crate) fn new(arrivals: Arrivals) -> Dealer {
-        Dealer {
+impl ArrivalDispatcher {
+    pub(crate) fn new(arrivals: Arrivals) -> ArrivalDispatcher {
+        ArrivalDispatcher {
             hand: Mutex::new(Hand {
                 arrivals,
                 back: BinaryHeap::new(),
@@ -158,10 +158,10 @@ mod tests {
     use proptest::prelude::*;
 
     /// An arrival each ten nanoseconds, from 10 on.
-    fn dealer() -> Dealer {
+    fn dispatcher() -> ArrivalDispatcher {
         let pace = Pace::Arrivals(Draw::Const(10));
         let turn = Turn { first: 0, of: 1 };
-        Dealer::new(Arrivals::new(&pace, 1, 0, 0, turn).unwrap())
+        ArrivalDispatcher::new(Arrivals::new(&pace, 1, 0, 0, turn).unwrap())
     }
 
     fn seat(user: u32) -> Seat {
@@ -170,38 +170,38 @@ mod tests {
 
     #[test]
     fn what_a_user_leaves_is_had_by_who_would_have_waited_longest() {
-        let (dealer, seats) = (dealer(), [seat(0), seat(1), seat(2)]);
+        let (dispatcher, seats) = (dispatcher(), [seat(0), seat(1), seat(2)]);
         for seat in &seats {
-            dealer.deal(&[], seat, 0);
+            dispatcher.deal(&[], seat, 0);
         }
-        dealer.hand_on(&seats[0]);
+        dispatcher.hand_on(&seats[0]);
         assert_eq!([seats[1].settle(), seats[2].settle()], [20, 10]);
-        assert_eq!(dealer.deal(&[], &seats[2], 15), 30);
-        assert_eq!(dealer.deal(&[], &seats[1], 25), 40);
+        assert_eq!(dispatcher.deal(&[], &seats[2], 15), 30);
+        assert_eq!(dispatcher.deal(&[], &seats[1], 25), 40);
     }
 
     #[test]
     fn who_has_begun_keeps_its_arrival() {
-        let (dealer, seats) = (dealer(), [seat(0), seat(1)]);
+        let (dispatcher, seats) = (dispatcher(), [seat(0), seat(1)]);
         for seat in &seats {
-            dealer.deal(&[], seat, 0);
+            dispatcher.deal(&[], seat, 0);
         }
         assert_eq!(seats[1].settle(), 20);
-        dealer.hand_on(&seats[0]);
+        dispatcher.hand_on(&seats[0]);
         assert_eq!(seats[1].held_ns(), 20);
-        assert_eq!(dealer.deal(&[], &seats[1], 21), 10);
+        assert_eq!(dispatcher.deal(&[], &seats[1], 21), 10);
     }
 
     #[test]
     fn what_nobody_has_is_due() {
-        let (dealer, seats) = (dealer(), [seat(0), seat(1), seat(2)]);
+        let (dispatcher, seats) = (dispatcher(), [seat(0), seat(1), seat(2)]);
         for seat in &seats {
-            dealer.deal(&[], seat, 0);
+            dispatcher.deal(&[], seat, 0);
         }
         assert_eq!(seats[0].settle(), 10);
-        dealer.put_back(&seats[1]);
-        dealer.put_back(&seats[2]);
-        assert_eq!(dealer.due(&[], 45), 3);
+        dispatcher.put_back(&seats[1]);
+        dispatcher.put_back(&seats[2]);
+        assert_eq!(dispatcher.due(&[], 45), 3);
     }
 
     proptest! {
@@ -210,23 +210,23 @@ mod tests {
             leaves: Vec<bool>,
             users in 1..6_u32,
         ) {
-            let dealer = dealer();
+            let dispatcher = dispatcher();
             let mut seats: Vec<Seat> = (0..users).map(seat).collect();
             for seat in &seats {
-                dealer.deal(&[], seat, 0);
+                dispatcher.deal(&[], seat, 0);
             }
             let mut begun = Vec::new();
             let mut user = users;
             for leave in leaves {
                 if leave {
-                    dealer.hand_on(&seats.remove(0));
+                    dispatcher.hand_on(&seats.remove(0));
                     seats.push(seat(user));
-                    dealer.deal(&[], &seats[seats.len() - 1], 0);
+                    dispatcher.deal(&[], &seats[seats.len() - 1], 0);
                     user += 1;
                 } else {
                     seats.sort_by_key(Seat::held_ns);
                     begun.push(seats[0].settle());
-                    dealer.deal(&[], &seats[0], 0);
+                    dispatcher.deal(&[], &seats[0], 0);
                 }
             }
             let mut all: Vec<u64> = seats.iter().map(Seat::held_ns).chain(begun).collect();

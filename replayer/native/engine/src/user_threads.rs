@@ -3,9 +3,9 @@
 use crate::clock::now_ns;
 use crate::lock::hold;
 use crate::pace::Arrivals;
-use crate::pulse::{ABANDONED, CUT, Doing, Pulse, STOP};
 use crate::segment::{Segment, Term};
 use crate::sys::wake_thread;
+use crate::thread_state::{ABANDONED, CUT, Doing, STOP, ThreadState};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -27,7 +27,7 @@ enum State {
 }
 
 struct Member {
-    pulse: Arc<Pulse>,
+    thread_state: Arc<ThreadState>,
     thread: Thread,
     state: State,
 }
@@ -45,13 +45,13 @@ struct Inner {
 
 /// A user that is given up on, and what it was doing.
 pub(crate) struct GivenUp {
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) thread_state: Arc<ThreadState>,
     pub(crate) doing: Option<Doing>,
 }
 
 /// All users of an engine whose threads have not ended.
 #[derive(Default)]
-pub(crate) struct Crowd {
+pub(crate) struct UserThreads {
     inner: Mutex<Inner>,
     /// Notified when nobody is busy and when a thread ends.
     settled: Condvar,
@@ -77,11 +77,11 @@ pub(crate) enum Refusal {
     Closed,
 }
 
-impl Crowd {
+impl UserThreads {
     /// Add a user whose thread `spawn` starts; one that is `paced` takes part in segments.
     pub(crate) fn add<E>(
         &self,
-        pulse: &Arc<Pulse>,
+        thread_state: &Arc<ThreadState>,
         paced: bool,
         spawn: impl FnOnce() -> Result<Thread, E>,
     ) -> Result<Result<(), Refusal>, E> {
@@ -89,7 +89,7 @@ impl Crowd {
         if inner.closed {
             return Ok(Err(Refusal::Closed));
         }
-        if let Some(member) = inner.members.get(&pulse.user) {
+        if let Some(member) = inner.members.get(&thread_state.user) {
             let given_up = member.state == State::Abandoned;
             return Ok(Err(if given_up {
                 Refusal::GivenUp
@@ -108,11 +108,11 @@ impl Crowd {
         if inner.busy > 0 || inner.interactive {
             self.rested_ns.store(0, Ordering::SeqCst);
         }
-        let pulse = Arc::clone(pulse);
+        let thread_state = Arc::clone(thread_state);
         inner.members.insert(
-            pulse.user,
+            thread_state.user,
             Member {
-                pulse,
+                thread_state,
                 thread,
                 state,
             },
@@ -155,13 +155,13 @@ impl Crowd {
     /// Wait at the gate for a segment after `last`; `None` when the user shall end. Before it rests it says that it is `idle`.
     pub(crate) fn wait(
         &self,
-        pulse: &Pulse,
+        thread_state: &ThreadState,
         last: Option<&Segment>,
         idle: impl Fn(),
     ) -> Option<Segment> {
         let last = last.map_or(0, |segment| segment.number);
         loop {
-            match self.look(pulse, last) {
+            match self.look(thread_state, last) {
                 Look::Go(segment) => return Some(segment),
                 Look::End => return None,
                 Look::Wait => {
@@ -173,9 +173,9 @@ impl Crowd {
     }
 
     /// One look at the gate; a user that has nothing to do is no longer busy.
-    fn look(&self, pulse: &Pulse, last: u64) -> Look {
+    fn look(&self, thread_state: &ThreadState, last: u64) -> Look {
         let mut inner = hold(&self.inner);
-        if inner.closed || pulse.flags() & (STOP | ABANDONED) != 0 {
+        if inner.closed || thread_state.flags() & (STOP | ABANDONED) != 0 {
             return Look::End;
         }
         if let Some(segment) = inner
@@ -185,8 +185,8 @@ impl Crowd {
         {
             return Look::Go(segment.clone());
         }
-        pulse.lower(CUT);
-        self.settle(&mut inner, pulse.user, State::Waiting);
+        thread_state.lower(CUT);
+        self.settle(&mut inner, thread_state.user, State::Waiting);
         let may_rest = inner.busy == 0 && inner.segment.is_some() && !inner.interactive;
         if may_rest && self.rested_ns().is_none() {
             self.rested_ns.store(now_ns(), Ordering::SeqCst);
@@ -208,10 +208,10 @@ impl Crowd {
     }
 
     /// A user's thread ends; `report` it before it stops counting as running, unless it was given up on (and reported then).
-    pub(crate) fn leave(&self, pulse: &Pulse, report: impl FnOnce()) {
+    pub(crate) fn leave(&self, thread_state: &ThreadState, report: impl FnOnce()) {
         let mut inner = hold(&self.inner);
-        self.settle(&mut inner, pulse.user, State::Waiting);
-        let member = inner.members.remove(&pulse.user);
+        self.settle(&mut inner, thread_state.user, State::Waiting);
+        let member = inner.members.remove(&thread_state.user);
         if member.is_some_and(|member| member.state == State::Abandoned) {
             inner.abandoned -= 1;
         } else {
@@ -265,18 +265,22 @@ impl Crowd {
         Some(self.rested_ns.load(Ordering::SeqCst)).filter(|rested_ns| *rested_ns != 0)
     }
 
-    /// Everybody's pulse.
-    pub(crate) fn pulses(&self) -> Vec<Arc<Pulse>> {
-        let pulse = |member: &Member| Arc::clone(&member.pulse);
-        hold(&self.inner).members.values().map(pulse).collect()
+    /// Everybody's thread state.
+    pub(crate) fn thread_states(&self) -> Vec<Arc<ThreadState>> {
+        let thread_state = |member: &Member| Arc::clone(&member.thread_state);
+        hold(&self.inner)
+            .members
+            .values()
+            .map(thread_state)
+            .collect()
     }
 
-    /// The pulses of everybody's threads.
-    pub(crate) fn threads(&self) -> Vec<Arc<Pulse>> {
-        let mut threads = self.pulses();
+    /// The thread states of everybody's threads.
+    pub(crate) fn threads(&self) -> Vec<Arc<ThreadState>> {
+        let mut threads = self.thread_states();
         for index in 0..threads.len() {
             if let Some(user) = threads.get(index).map(Arc::clone) {
-                user.each_mate(|mate| threads.push(Arc::clone(&mate.pulse)));
+                user.each_mate(|mate| threads.push(Arc::clone(&mate.thread_state)));
             }
         }
         threads
@@ -297,7 +301,7 @@ impl Crowd {
         inner = waited.unwrap_or_else(PoisonError::into_inner).0;
         inner
             .busy_members()
-            .for_each(|member| member.pulse.raise(CUT));
+            .for_each(|member| member.thread_state.raise(CUT));
         let deadline_ns = deadline(patience);
         while inner.busy > 0 && now_ns() < deadline_ns {
             inner.busy_members().for_each(Member::interrupt);
@@ -331,14 +335,14 @@ impl Crowd {
     fn give_up(&self, inner: &mut Inner, chosen: impl Fn(&Member) -> bool) -> Vec<GivenUp> {
         let mut given_up = Vec::new();
         for member in inner.members.values_mut().filter(|member| chosen(member)) {
-            member.pulse.raise(ABANDONED | STOP | CUT);
+            member.thread_state.raise(ABANDONED | STOP | CUT);
             inner.busy -= usize::from(member.state == State::Busy);
             member.state = State::Abandoned;
             inner.abandoned += 1;
-            let pulse = Arc::clone(&member.pulse);
+            let thread_state = Arc::clone(&member.thread_state);
             given_up.push(GivenUp {
-                doing: pulse.doing_of_any(),
-                pulse,
+                doing: thread_state.doing_of_any(),
+                thread_state,
             });
         }
         self.count_running(inner);
@@ -348,9 +352,12 @@ impl Crowd {
 }
 
 /// Wake a thread, and interrupt the call that it is in.
-pub(crate) fn interrupt(pulse: &Pulse, thread: &Thread) {
+pub(crate) fn interrupt(thread_state: &ThreadState, thread: &Thread) {
     thread.unpark();
-    if let Some(thread) = pulse.thread().filter(|_| pulse.doing().is_some()) {
+    if let Some(thread) = thread_state
+        .thread()
+        .filter(|_| thread_state.doing().is_some())
+    {
         wake_thread(thread);
     }
 }
@@ -369,7 +376,7 @@ impl Inner {
 
 impl Member {
     fn tell(&self, flags: u32) {
-        self.pulse.raise(flags);
+        self.thread_state.raise(flags);
         self.thread.unpark();
         if flags & CUT != 0 {
             self.interrupt();
@@ -378,8 +385,8 @@ impl Member {
 
     /// Wake its threads, and interrupt the calls that they are in.
     fn interrupt(&self) {
-        interrupt(&self.pulse, &self.thread);
-        self.pulse
-            .each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+        interrupt(&self.thread_state, &self.thread);
+        self.thread_state
+            .each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
     }
 }

@@ -33,7 +33,7 @@ struct Spot {
 
 /// All paths of a trace, below the run's folder, and what is there before.
 #[derive(Debug)]
-pub(crate) struct Atlas {
+pub(crate) struct PathMap {
     text: Vec<u8>,
     spots: Vec<Spot>,
     /// Topmost own paths and their rows.
@@ -49,17 +49,17 @@ pub(crate) struct Atlas {
     pub(crate) rewrites: bool,
 }
 
-impl Atlas {
+impl PathMap {
     /// Read the paths and the tree of a trace that lies in a directory of the run's folder. Rows that are `solitary` are own, too.
     pub(crate) fn load(
         trace: &Trace,
         directory: &str,
         solitary: &HashSet<u32>,
         contended: Contended,
-    ) -> Result<Atlas, String> {
+    ) -> Result<PathMap, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let paths = trace.paths().map_err(told)?;
-        let mut atlas = Atlas {
+        let mut path_map = PathMap {
             text: vec![0],
             spots: Vec::with_capacity(paths.len()),
             tops: HashMap::new(),
@@ -70,22 +70,22 @@ impl Atlas {
             rewrites: false,
         };
         for named in &paths {
-            atlas.push(directory, &named.path)?;
+            path_map.push(directory, &named.path)?;
         }
-        atlas.take_tree(trace.tree().map_err(told)?);
+        path_map.take_tree(trace.tree().map_err(told)?);
         let mutable = paths.iter().map(|named| named.label == SHARED_MUTABLE);
         let files = match contended {
             Contended::Shared => HashSet::new(),
-            Contended::Own => atlas.files_among(mutable.clone()),
+            Contended::Own => path_map.files_among(mutable.clone()),
         };
         let own = (0..).zip(&paths);
         let own = own.map(|(row, named)| {
             named.label == PRIVATE || solitary.contains(&row) || files.contains(&row)
         });
-        atlas.find_tops(own);
-        atlas.mark();
-        atlas.find_crowded(mutable);
-        Ok(atlas)
+        path_map.find_tops(own);
+        path_map.mark();
+        path_map.find_crowded(mutable);
+        Ok(path_map)
     }
 
     fn push(&mut self, directory: &str, path: &[u8]) -> Result<(), String> {

@@ -1,10 +1,10 @@
-//! What each deed is as a call. The frequent ones first: a table of jumps would be mispredicted after every call.
+//! What each call is as a call. The frequent ones first: a table of jumps would be mispredicted after every call.
 
 use super::player::{Act, Ended, Played, Player};
 use super::slots::{Held, Taken};
 use crate::interpreter::Halt;
 use crate::ops::Op;
-use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, Slot};
+use crate::replay::program::{CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot};
 use crate::sys::replayed::{close, duplicate, seek};
 use crate::sys::{Answer, At, How, Links, Places};
 use rustix::io::Errno;
@@ -12,12 +12,14 @@ use std::os::fd::RawFd;
 
 impl<'a, K: Places> Player<'a, K> {
     #[inline]
-    pub(super) fn enact(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
-        if let Deed::Stat { at } = &cue.deed {
-            return self.at(cue, Op::Stat, *at, |k, at| k.stat_at(at, Links::Follow));
+    pub(super) fn enact(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
+        if let ReplayCall::Stat { at } = &scheduled.call {
+            return self.at(scheduled, Op::Stat, *at, |k, at| {
+                k.stat_at(at, Links::Follow)
+            });
         }
-        match &cue.deed {
-            Deed::Open {
+        match &scheduled.call {
+            ReplayCall::Open {
                 at,
                 slot,
                 flags,
@@ -29,82 +31,93 @@ impl<'a, K: Places> Player<'a, K> {
                     mode: *mode,
                     resolve: *resolve,
                 };
-                self.open(cue, (*at, *slot), how)
+                self.open(scheduled, (*at, *slot), how)
             }
-            Deed::Close { slot } => self.close(cue, *slot),
-            Deed::Read { .. } | Deed::Write { .. } | Deed::List { .. } => self.enact_data(cue),
-            Deed::Lstat { at } => self.at(cue, Op::Lstat, *at, |k, at| k.stat_at(at, Links::Keep)),
-            Deed::Access { at, mode, flags } => {
-                self.at(cue, Op::Access, *at, |k, at| k.access_at(at, *mode, *flags))
+            ReplayCall::Close { slot } => self.close(scheduled, *slot),
+            ReplayCall::Read { .. } | ReplayCall::Write { .. } | ReplayCall::List { .. } => {
+                self.enact_data(scheduled)
             }
-            Deed::Fstat { slot } => self.on(cue, Op::Fstat, *slot, K::fstat),
-            other => self.enact_other(chunk, cue, other),
+            ReplayCall::Lstat { at } => self.at(scheduled, Op::Lstat, *at, |k, at| {
+                k.stat_at(at, Links::Keep)
+            }),
+            ReplayCall::Access { at, mode, flags } => {
+                self.at(scheduled, Op::Access, *at, |k, at| {
+                    k.access_at(at, *mode, *flags)
+                })
+            }
+            ReplayCall::Fstat { slot } => self.on(scheduled, Op::Fstat, *slot, K::fstat),
+            other => self.enact_other(batch, scheduled, other),
         }
     }
 
     #[inline(never)]
-    fn enact_other(&mut self, chunk: &Chunk, cue: &Cue, deed: &Deed) -> Played {
-        match deed {
-            Deed::Inherit {
+    fn enact_other(
+        &mut self,
+        batch: &CallBatch,
+        scheduled: &ScheduledCall,
+        call: &ReplayCall,
+    ) -> Played {
+        match call {
+            ReplayCall::Inherit {
                 path,
                 slot,
                 flags,
                 offset,
-            } => self.inherit(cue, (*path, *slot), *flags, *offset),
-            Deed::CloseDuplicate { slot } => self.close_duplicate(cue, *slot),
-            Deed::CloseSilently { slot } => {
-                self.close_silently(cue, *slot);
+            } => self.inherit(scheduled, (*path, *slot), *flags, *offset),
+            ReplayCall::CloseDuplicate { slot } => self.close_duplicate(scheduled, *slot),
+            ReplayCall::CloseSilently { slot } => {
+                self.close_silently(scheduled, *slot);
                 Ok(())
             }
-            Deed::End => {
-                self.end(cue);
+            ReplayCall::End => {
+                self.end(scheduled);
                 Ok(())
             }
-            Deed::Omit { reason } => {
-                self.omit(cue, reason);
+            ReplayCall::Omit { reason } => {
+                self.omit(scheduled, reason);
                 Ok(())
             }
-            Deed::Grow { path, size } => self.grow(cue, *path, *size),
-            Deed::Stand { slot, offset } => self.stand(cue, *slot, *offset),
-            Deed::LetGo(first) => {
+            ReplayCall::Grow { path, size } => self.grow(scheduled, *path, *size),
+            ReplayCall::Stand { slot, offset } => self.stand(scheduled, *slot, *offset),
+            ReplayCall::LetGo(first) => {
                 self.let_go(first)?;
-                let deed = first.then.clone();
-                self.enact(chunk, &Cue { deed, ..*cue })
+                let call = first.then.clone();
+                self.enact(batch, &ScheduledCall { call, ..*scheduled })
             }
-            Deed::CopyRange { .. }
-            | Deed::Clone { .. }
-            | Deed::Splice { .. }
-            | Deed::Sendfile { .. }
-            | Deed::Map { .. } => self.enact_transfer(cue),
-            Deed::Getxattr { .. }
-            | Deed::Setxattr { .. }
-            | Deed::SetList { .. }
-            | Deed::Removexattr { .. }
-            | Deed::Listxattr { .. } => self.enact_attribute(chunk, cue),
-            Deed::Statx { .. }
-            | Deed::Chdir { .. }
-            | Deed::Statfs { .. }
-            | Deed::Mkdir { .. }
-            | Deed::Mknod { .. }
-            | Deed::Rmdir { .. }
-            | Deed::Unlink { .. }
-            | Deed::Readlink { .. }
-            | Deed::Rename { .. }
-            | Deed::Link { .. }
-            | Deed::LinkOpen { .. }
-            | Deed::Symlink { .. }
-            | Deed::Truncate { .. }
-            | Deed::Chmod { .. }
-            | Deed::Chown { .. }
-            | Deed::Utimens { .. } => self.enact_path(chunk, cue),
-            _ => self.enact_file(cue),
+            ReplayCall::CopyRange { .. }
+            | ReplayCall::Clone { .. }
+            | ReplayCall::Splice { .. }
+            | ReplayCall::Sendfile { .. }
+            | ReplayCall::Map { .. } => self.enact_transfer(scheduled),
+            ReplayCall::Getxattr { .. }
+            | ReplayCall::Setxattr { .. }
+            | ReplayCall::SetList { .. }
+            | ReplayCall::Removexattr { .. }
+            | ReplayCall::Listxattr { .. } => self.enact_attribute(batch, scheduled),
+            ReplayCall::Statx { .. }
+            | ReplayCall::Chdir { .. }
+            | ReplayCall::Statfs { .. }
+            | ReplayCall::Mkdir { .. }
+            | ReplayCall::Mknod { .. }
+            | ReplayCall::Rmdir { .. }
+            | ReplayCall::Unlink { .. }
+            | ReplayCall::Readlink { .. }
+            | ReplayCall::Rename { .. }
+            | ReplayCall::Link { .. }
+            | ReplayCall::LinkOpen { .. }
+            | ReplayCall::Symlink { .. }
+            | ReplayCall::Truncate { .. }
+            | ReplayCall::Chmod { .. }
+            | ReplayCall::Chown { .. }
+            | ReplayCall::Utimens { .. } => self.enact_path(batch, scheduled),
+            _ => self.enact_file(scheduled),
         }
     }
 
     /// An event that is not made, counted by its reason.
-    pub(super) fn omit(&mut self, cue: &Cue, reason: &'static str) {
+    pub(super) fn omit(&mut self, scheduled: &ScheduledCall, reason: &'static str) {
         self.tally.omit(reason);
-        self.pass(cue);
+        self.pass(scheduled);
     }
 
     /// A place as the kernel is told it; the directory stays open while the second part lives.
@@ -124,7 +137,7 @@ impl<'a, K: Places> Player<'a, K> {
     #[inline]
     pub(super) fn at(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         op: Op,
         place: Place,
         call: impl FnOnce(&K, At<'_>) -> Answer<u64>,
@@ -134,21 +147,21 @@ impl<'a, K: Places> Player<'a, K> {
         let (at, held) = self.seen(place);
         let ended = self.measure(act, |kernel| call(kernel, at));
         drop(held);
-        self.settle(cue, act, ended)
+        self.settle(scheduled, act, ended)
     }
 
     /// Call on the descriptor of a slot.
     #[inline]
     pub(super) fn on(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         op: Op,
         slot: Slot,
         call: impl FnOnce(&K, RawFd) -> Answer<u64>,
     ) -> Played {
         match self.called(op, slot, call) {
-            Some((act, ended, _)) => self.settle(cue, act, ended),
-            None => self.no_file(cue, op, slot),
+            Some((act, ended, _)) => self.settle(scheduled, act, ended),
+            None => self.no_file(scheduled, op, slot),
         }
     }
 
@@ -170,12 +183,17 @@ impl<'a, K: Places> Player<'a, K> {
 
     /// The file was not opened, although it was recorded to be.
     #[cold]
-    pub(super) fn no_file(&mut self, cue: &Cue, op: Op, slot: Slot) -> Played {
+    pub(super) fn no_file(&mut self, scheduled: &ScheduledCall, op: Op, slot: Slot) -> Played {
         let path = self.stage.slots.path_of(slot);
-        self.lost(cue, Act { op, path }, Errno::BADF)
+        self.lost(scheduled, Act { op, path }, Errno::BADF)
     }
 
-    fn open(&mut self, cue: &Cue, (place, slot): (Place, Option<Slot>), how: How) -> Played {
+    fn open(
+        &mut self,
+        scheduled: &ScheduledCall,
+        (place, slot): (Place, Option<Slot>),
+        how: How,
+    ) -> Played {
         let path = place.path;
         let act = Act { op: Op::Open, path };
         let (at, held) = self.seen(place);
@@ -196,7 +214,7 @@ impl<'a, K: Places> Player<'a, K> {
             (None, Some(slot)) => self.stage.slots.name(slot, path),
             (None, None) => {}
         }
-        self.settle(cue, act, ended)
+        self.settle(scheduled, act, ended)
     }
 
     /// Put what was opened into its slot.
@@ -210,39 +228,39 @@ impl<'a, K: Places> Player<'a, K> {
         }
     }
 
-    fn close(&mut self, cue: &Cue, slot: Slot) -> Played {
+    fn close(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Played {
         let op = Op::Close;
         match self.stage.slots.take(slot) {
             Taken::File(file, path) => {
                 let act = Act { op, path };
                 let ended = self.measure(act, |kernel| kernel.close(file).map(|()| 0));
-                self.settle(cue, act, ended)
+                self.settle(scheduled, act, ended)
             }
-            Taken::Nothing => self.no_file(cue, op, slot),
+            Taken::Nothing => self.no_file(scheduled, op, slot),
             Taken::Busy => {
-                self.omit(cue, "close of a file in use");
+                self.omit(scheduled, "close of a file in use");
                 Ok(())
             }
         }
     }
 
-    fn close_duplicate(&mut self, cue: &Cue, slot: Slot) -> Played {
+    fn close_duplicate(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Played {
         let op = Op::Close;
         let Some(held) = self.stage.slots.hold(slot) else {
-            return self.no_file(cue, op, slot);
+            return self.no_file(scheduled, op, slot);
         };
         let path = held.path();
         let act = Act { op, path };
         match duplicate(held.file) {
             Ok(file) => {
                 let ended = self.measure(act, |_| close(file).map(|()| 0));
-                self.settle(cue, act, ended)
+                self.settle(scheduled, act, ended)
             }
-            Err(errno) => self.lost(cue, act, errno),
+            Err(errno) => self.lost(scheduled, act, errno),
         }
     }
 
-    fn close_silently(&mut self, cue: &Cue, slot: Slot) {
+    fn close_silently(&mut self, scheduled: &ScheduledCall, slot: Slot) {
         if let Taken::File(file, path) = self.stage.slots.take(slot) {
             let act = Act {
                 op: Op::Close,
@@ -251,13 +269,13 @@ impl<'a, K: Places> Player<'a, K> {
             // No call of the program, so its result is none either.
             let _closed = self.untimed(act, |_| close(file));
         }
-        self.pass(cue);
+        self.pass(scheduled);
     }
 
     /// Open what was open before.
     fn inherit(
         &mut self,
-        cue: &Cue,
+        scheduled: &ScheduledCall,
         (path, slot): (PathId, Slot),
         flags: u32,
         offset: u64,
@@ -265,7 +283,7 @@ impl<'a, K: Places> Player<'a, K> {
         let whole = self.stage.names.path(path);
         let at = At { whole, seen: None };
         if !K::REAL {
-            self.pass(cue);
+            self.pass(scheduled);
             return Ok(());
         }
         let how = How {
@@ -279,7 +297,7 @@ impl<'a, K: Places> Player<'a, K> {
             return Err(Halt::Cut);
         }
         let Ok(file) = opened else {
-            self.omit(cue, "inherited file is not there");
+            self.omit(scheduled, "inherited file is not there");
             return Ok(());
         };
         self.keep(slot, file, (path, flags));
@@ -294,11 +312,11 @@ impl<'a, K: Places> Player<'a, K> {
                 return Err(Halt::Cut);
             }
             if positioned.is_err() {
-                self.omit(cue, "inherited file cannot be positioned");
+                self.omit(scheduled, "inherited file cannot be positioned");
                 return Ok(());
             }
         }
-        self.pass(cue);
+        self.pass(scheduled);
         Ok(())
     }
 }

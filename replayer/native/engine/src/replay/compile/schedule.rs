@@ -1,25 +1,25 @@
-//! A recipe: all that is needed to make a reel's chunks out of the trace's tables, as often as they are wanted.
+//! A schedule: all that is needed to make a replay program's batches out of the trace's tables, as often as they are wanted.
 
-use super::atlas::Atlas;
 use super::calibration::Calibration;
 use super::clock::positive;
 use super::lanes::Lanes;
-use super::past::Inherited;
+use super::path_map::PathMap;
 use super::table::Table;
+use super::tree_state::Inherited;
 use super::waits::{Far, Waits};
 use replayer_trace::{Event, Streams};
 use std::sync::Arc;
 
 #[derive(Debug)]
-pub(crate) struct Recipe {
+pub(crate) struct Schedule {
     pub(crate) streams: Streams,
-    pub(crate) atlas: Arc<Atlas>,
+    pub(crate) path_map: Arc<PathMap>,
     pub(crate) table: Table,
     pub(crate) lanes: Lanes,
     pub(crate) part: Part,
     /// First and last row.
     pub(crate) rows: (u64, u64),
-    /// When the reel begins, on the trace's clock.
+    /// When the replay program begins, on the trace's clock.
     pub(crate) begin_ns: i64,
     pub(crate) calibration: Calibration,
     pub(crate) users: u32,
@@ -28,7 +28,7 @@ pub(crate) struct Recipe {
     pub(crate) far: Far,
 }
 
-impl Recipe {
+impl Schedule {
     /// What is needed to find out which lane an event waits for.
     pub(crate) fn waits(&self) -> Waits {
         match self.part {
@@ -41,7 +41,7 @@ impl Recipe {
     }
 }
 
-/// The rows that a reel plays.
+/// The rows that a replay program plays.
 #[derive(Debug)]
 pub(crate) enum Part {
     /// All of the trace.

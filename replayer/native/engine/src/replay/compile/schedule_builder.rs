@@ -1,17 +1,20 @@
-//! Cooking: a recipe and the trace's tables become chunks, one after the other.
+//! Cooking: a schedule and the trace's tables become batches, one after the other.
 
-use super::chunks::{Chunker, Needs};
-use super::recipe::Recipe;
-use crate::replay::reel::Chunk;
+use super::batches::{BatchBuilder, Needs};
+use super::schedule::Schedule;
+use crate::replay::program::CallBatch;
 use replayer_trace::{EdgeRows, TraceError};
 
-impl Recipe {
-    /// Make all chunks, from the first to the last, until `receive` says that it wants no more.
-    pub(crate) fn cook(&self, mut receive: impl FnMut(Chunk) -> bool) -> Result<Needs, String> {
+impl Schedule {
+    /// Make all batches, from the first to the last, until `receive` says that it wants no more.
+    pub(crate) fn build(
+        &self,
+        mut receive: impl FnMut(CallBatch) -> bool,
+    ) -> Result<Needs, String> {
         let told = |error: TraceError| error.to_string();
         let mut events = self.streams.events(self.rows.0).map_err(told)?;
         let mut edges = Edges::new(self.streams.edges().map_err(told)?);
-        let mut chunker = Chunker::new(self);
+        let mut batch_builder = BatchBuilder::new(self);
         while let Some((row, event)) = events.next_event().map_err(told)? {
             if row > self.rows.1 {
                 break;
@@ -19,18 +22,18 @@ impl Recipe {
             if row < self.rows.0 {
                 continue;
             }
-            chunker.push(row, &event, edges.of(row).map_err(told)?);
-            if chunker.is_full()
-                && let Some(chunk) = chunker.take()
-                && !receive(chunk)
+            batch_builder.push(row, &event, edges.of(row).map_err(told)?);
+            if batch_builder.is_full()
+                && let Some(batch) = batch_builder.take()
+                && !receive(batch)
             {
-                return Ok(chunker.needs());
+                return Ok(batch_builder.needs());
             }
         }
-        if let Some(chunk) = chunker.take() {
-            receive(chunk);
+        if let Some(batch) = batch_builder.take() {
+            receive(batch);
         }
-        Ok(chunker.needs())
+        Ok(batch_builder.needs())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::clock::positive;
 use super::operands::{AT_END, MOST_BYTES, NOT_AT_END, Operands};
-use super::past::{Held, Kind, NodeId, Past};
+use super::tree_state::{Held, Kind, NodeId, TreeState};
 use replayer_trace::{Event, Op};
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const TMPFILE: u32 = 0o20_200_000;
 const KEEP_SIZE: i64 = 1;
 const EXCHANGE: i64 = 2;
 
-impl Past<'_> {
+impl TreeState<'_> {
     /// Let an event happen. One that failed did nothing.
     pub(crate) fn take(&mut self, event: &Event) {
         if event.result < 0 {
@@ -36,7 +36,7 @@ impl Past<'_> {
         let (Some(row), Some(file)) = (event.path, event.file) else {
             return;
         };
-        let Some(path) = self.atlas.path(row) else {
+        let Some(path) = self.path_map.path(row) else {
             return;
         };
         let flags = Operands(event).lenient_flags(u32::MAX);
@@ -73,7 +73,7 @@ impl Past<'_> {
 
     /// An event that names a path.
     fn named(&mut self, event: &Event) {
-        let Some(path) = event.path.and_then(|row| self.atlas.path(row)) else {
+        let Some(path) = event.path.and_then(|row| self.path_map.path(row)) else {
             return;
         };
         let mode = Some(Operands(event).permissions());
@@ -109,7 +109,7 @@ impl Past<'_> {
     }
 
     fn moved(&mut self, path: &[u8], event: &Event) {
-        let to = event.to_path.and_then(|row| self.atlas.path(row));
+        let to = event.to_path.and_then(|row| self.path_map.path(row));
         let homes = (self.home(path), to.and_then(|to| self.home(to)));
         let (Some((from, name)), Some((into, new_name))) = homes else {
             return;
@@ -133,7 +133,7 @@ impl Past<'_> {
         let (Some(held), Some(row)) = (self.of(event.to_file), event.to_path) else {
             return;
         };
-        let home = self.atlas.path(row).and_then(|path| self.home(path));
+        let home = self.path_map.path(row).and_then(|path| self.home(path));
         let Some((directory, name)) = home else {
             return;
         };

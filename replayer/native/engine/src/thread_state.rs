@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// The path, for a person.
-    pub(crate) fn path(self, program: &Program, pulse: &Pulse) -> Vec<u8> {
+    pub(crate) fn path(self, program: &Program, thread_state: &ThreadState) -> Vec<u8> {
         let low = usize::try_from(self.0 & 0xFFFF_FFFF).unwrap_or(0);
         if self == Place::FOLDER {
             return b".".to_vec();
@@ -77,8 +77,8 @@ impl Place {
                 });
                 entry.map(|path| path.strip_suffix(b"\0").unwrap_or(path).to_vec())
             }
-            TEXT => pulse.texts.get(low).map(Text::copy),
-            NAME => pulse.name_of(low),
+            TEXT => thread_state.texts.get(low).map(Text::copy),
+            NAME => thread_state.name_of(low),
             _ => None,
         };
         path.unwrap_or_default()
@@ -88,14 +88,14 @@ impl Place {
 /// A thread that plays for a user beside its own.
 #[derive(Debug)]
 pub(crate) struct Mate {
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) thread_state: Arc<ThreadState>,
     pub(crate) thread: Thread,
 }
 
 /// The state of a user's thread as others see it. Two cache lines apart from those of others: processors fetch pairs of lines.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(crate) struct Pulse {
+pub(crate) struct ThreadState {
     pub(crate) user: u32,
     /// 0 for the user's own thread.
     pub(crate) lane: u32,
@@ -117,7 +117,7 @@ pub(crate) struct Pulse {
     aside: AtomicU64,
     /// Time spent in calls.
     in_call: AtomicU64,
-    /// Time in which a replay worked outside of calls: see [`Pulse::outside_ns`].
+    /// Time in which a replay worked outside of calls: see [`ThreadState::outside_ns`].
     outside: AtomicU64,
     /// Its time on a run queue, if it is one of the threads that are looked at.
     waiting: OnceLock<Arc<Waiting>>,
@@ -156,14 +156,14 @@ impl Doing {
     }
 }
 
-impl Pulse {
-    pub(crate) fn new(user: u32) -> Pulse {
-        Pulse::of_lane(user, 0)
+impl ThreadState {
+    pub(crate) fn new(user: u32) -> ThreadState {
+        ThreadState::of_lane(user, 0)
     }
 
     /// Of one of a user's threads.
-    pub(crate) fn of_lane(user: u32, lane: u32) -> Pulse {
-        Pulse {
+    pub(crate) fn of_lane(user: u32, lane: u32) -> ThreadState {
+        ThreadState {
             user,
             lane,
             flags: AtomicU32::new(0),
@@ -187,7 +187,7 @@ impl Pulse {
     /// One more thread works for this user: it is told what the user is told.
     pub(crate) fn add_mate(&self, mate: Mate) {
         let mut mates = hold(&self.mates);
-        mate.pulse.raise(self.flags());
+        mate.thread_state.raise(self.flags());
         mates.push(mate);
     }
 
@@ -197,7 +197,11 @@ impl Pulse {
 
     /// A call under way on any thread of this user.
     pub(crate) fn doing_of_any(&self) -> Option<Doing> {
-        let of_mates = || hold(&self.mates).iter().find_map(|mate| mate.pulse.doing());
+        let of_mates = || {
+            hold(&self.mates)
+                .iter()
+                .find_map(|mate| mate.thread_state.doing())
+        };
         self.doing().or_else(of_mates)
     }
 
@@ -301,9 +305,9 @@ impl Pulse {
     pub(crate) fn in_call_ns(&self) -> u64 {
         let own = self.in_call.load(Ordering::Relaxed);
         let mates = hold(&self.mates);
-        mates
-            .iter()
-            .fold(own, |sum, mate| sum.saturating_add(mate.pulse.in_call_ns()))
+        mates.iter().fold(own, |sum, mate| {
+            sum.saturating_add(mate.thread_state.in_call_ns())
+        })
     }
 
     pub(crate) fn add_outside(&self, ns: u64) {
@@ -317,9 +321,9 @@ impl Pulse {
     pub(crate) fn outside_ns(&self) -> u64 {
         let own = self.outside.load(Ordering::Relaxed);
         let mates = hold(&self.mates);
-        mates
-            .iter()
-            .fold(own, |sum, mate| sum.saturating_add(mate.pulse.outside_ns()))
+        mates.iter().fold(own, |sum, mate| {
+            sum.saturating_add(mate.thread_state.outside_ns())
+        })
     }
 
     pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {
@@ -346,12 +350,12 @@ impl Pulse {
     /// Tell all threads of this user.
     pub(crate) fn raise(&self, flags: u32) {
         self.flags.fetch_or(flags, Ordering::SeqCst);
-        self.each_mate(|mate| mate.pulse.raise(flags));
+        self.each_mate(|mate| mate.thread_state.raise(flags));
     }
 
     pub(crate) fn lower(&self, flags: u32) {
         self.flags.fetch_and(!flags, Ordering::SeqCst);
-        self.each_mate(|mate| mate.pulse.lower(flags));
+        self.each_mate(|mate| mate.thread_state.lower(flags));
     }
 
     /// Break off what is under way.

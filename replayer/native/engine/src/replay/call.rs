@@ -1,6 +1,6 @@
-//! Deeds: the calls that a reel's events make.
+//! The calls that a replay program's events make.
 
-use super::reel::{PathId, Place, Slot, TextId};
+use super::program::{PathId, Place, Slot, TextId};
 
 /// Flags of vectored calls that a file system need not have, and without which the same bytes move: `RWF_ATOMIC` and `RWF_DONTCACHE`
 /// (preadv2(2)).
@@ -8,7 +8,7 @@ pub(crate) const FAVOURS: u32 = 0xC0;
 
 /// What an event does. Flags and modes are those of Linux x86-64, already bounded to what is safe.
 #[derive(Clone, Debug)]
-pub(crate) enum Deed {
+pub(crate) enum ReplayCall {
     Open {
         at: Place,
         slot: Option<Slot>,
@@ -35,7 +35,7 @@ pub(crate) enum Deed {
     CloseSilently {
         slot: Slot,
     },
-    /// No call of the program: its thread has ended. What it did by itself before that is the pause before this deed.
+    /// No call of the program: its thread has ended. What it did by itself before that is the pause before this call.
     End,
     Read {
         slot: Slot,
@@ -295,7 +295,7 @@ pub(crate) enum Deed {
         slot: Slot,
         offset: u64,
     },
-    /// What other descriptors of the process had locked goes with the deed: let go before it, not timed.
+    /// What other descriptors of the process had locked goes with the call: let go before it, not timed.
     LetGo(Box<LetGo>),
     /// An event that cannot be made again (a device, a fifo, an unknown ioctl): counted by `reason`, no call.
     Omit {
@@ -303,13 +303,13 @@ pub(crate) enum Deed {
     },
 }
 
-/// Locks of a range that end with a deed. No size: to the end of the file.
+/// Locks of a range that end with a call. No size: to the end of the file.
 #[derive(Clone, Debug)]
 pub(crate) struct LetGo {
     pub(crate) slots: Box<[Slot]>,
     pub(crate) offset: i64,
     pub(crate) size: i64,
-    pub(crate) then: Deed,
+    pub(crate) then: ReplayCall,
 }
 
 /// What an attribute belongs to.

@@ -1,9 +1,9 @@
-//! Deeds on paths.
+//! Calls on paths.
 
 use super::operands::Operands;
-use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{Reason, Seat};
-use crate::replay::reel::{Deed, Place, Subject, TextId};
+use super::translator::{BETWEEN_ROOTS, Translator, UNKNOWN};
+use crate::replay::program::{Place, ReplayCall, Subject, TextId};
 use crate::sys::is_list;
 use replayer_trace::{Event, Op};
 
@@ -19,34 +19,38 @@ pub(super) const VALUE_BYTES: u64 = (1 << 16) + 1;
 /// The longest path that a buffer is given for (limits.h, `PATH_MAX`).
 const TARGET_BYTES: u64 = 4096;
 
-fn looked_at(at: Place, event: &Event) -> Deed {
+fn looked_at(at: Place, event: &Event) -> ReplayCall {
     let follow = event.op == Op::Stat;
     match Operands(event).sync() {
-        Some(sync) => Deed::Statx { at, follow, sync },
-        None if follow => Deed::Stat { at },
-        None => Deed::Lstat { at },
+        Some(sync) => ReplayCall::Statx { at, follow, sync },
+        None if follow => ReplayCall::Stat { at },
+        None => ReplayCall::Lstat { at },
     }
 }
 
-impl Scribe<'_> {
+impl Translator<'_> {
     /// What an event does to a path; `None` if it is about an open file.
-    pub(super) fn path_deed(&mut self, seat: Seat, event: &Event) -> Result<Option<Deed>, Reason> {
+    pub(super) fn path_call(
+        &mut self,
+        seat: Seat,
+        event: &Event,
+    ) -> Result<Option<ReplayCall>, Reason> {
         if event.path.is_none() {
             let links = event.op == Op::Link;
             return links.then(|| self.link_open(seat, event)).transpose();
         }
         self.note_special(event)?;
         if event.to_path.is_some() {
-            return self.pair_deed(seat, event).map(Some);
+            return self.pair_call(seat, event).map(Some);
         }
-        if let Some(deed) = self.attribute_deed(event)? {
-            return Ok(Some(deed));
+        if let Some(call) = self.attribute_call(event)? {
+            return Ok(Some(call));
         }
         let at = self.place(seat, event.path, event.to_file)?;
-        self.place_deed(at, event).map(Some)
+        self.place_call(at, event).map(Some)
     }
 
-    fn pair_deed(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+    fn pair_call(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
         if self.crosses_roots(event, [event.path, event.to_path]) {
             return Err(BETWEEN_ROOTS);
         }
@@ -54,12 +58,12 @@ impl Scribe<'_> {
         let to = self.place(seat, event.to_path, event.file)?;
         let operands = Operands(event);
         match event.op {
-            Op::Rename => Ok(Deed::Rename {
+            Op::Rename => Ok(ReplayCall::Rename {
                 at,
                 to,
                 flags: operands.flags(RENAME_FLAGS)?,
             }),
-            Op::Link => Ok(Deed::Link {
+            Op::Link => Ok(ReplayCall::Link {
                 at,
                 to,
                 flags: operands.flags(LINK_FLAGS)?,
@@ -69,55 +73,55 @@ impl Scribe<'_> {
     }
 
     /// A link of what is open: its second file, where another link has the directory that its first path began at.
-    fn link_open(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+    fn link_open(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
         let opened = event.to_file.and_then(|file| self.slots.path(file));
         if self.crosses_roots(event, [opened, event.to_path]) {
             return Err(BETWEEN_ROOTS);
         }
         let to = self.place(seat, event.to_path, event.file)?;
         let slot = self.slot(seat, event.to_file)?;
-        Ok(Deed::LinkOpen { slot, to })
+        Ok(ReplayCall::LinkOpen { slot, to })
     }
 
-    fn place_deed(&mut self, at: Place, event: &Event) -> Result<Deed, Reason> {
+    fn place_call(&mut self, at: Place, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
         let mode = operands.permissions();
         let (uid, gid) = operands.owner();
         let times = operands.times();
         Ok(match event.op {
             Op::Stat | Op::Lstat => looked_at(at, event),
-            Op::Access => Deed::Access {
+            Op::Access => ReplayCall::Access {
                 at,
                 mode: operands.flags(7)?,
                 flags: operands.mode_bits(ACCESS_FLAGS),
             },
-            Op::Chdir => Deed::Chdir { at },
-            Op::Statfs => Deed::Statfs { path: at.path },
-            Op::Mkdir => Deed::Mkdir { at, mode },
+            Op::Chdir => ReplayCall::Chdir { at },
+            Op::Statfs => ReplayCall::Statfs { path: at.path },
+            Op::Mkdir => ReplayCall::Mkdir { at, mode },
             // Of whatever type: a file stands in for a fifo, a socket or a device.
-            Op::Mknod => Deed::Mknod { at, mode },
-            Op::Rmdir => Deed::Rmdir { at },
-            Op::Unlink => Deed::Unlink { at },
-            Op::Readlink => Deed::Readlink {
+            Op::Mknod => ReplayCall::Mknod { at, mode },
+            Op::Rmdir => ReplayCall::Rmdir { at },
+            Op::Unlink => ReplayCall::Unlink { at },
+            Op::Readlink => ReplayCall::Readlink {
                 at,
                 size: operands.buffer(TARGET_BYTES)?,
             },
-            Op::Symlink => Deed::Symlink {
+            Op::Symlink => ReplayCall::Symlink {
                 at,
                 target: self.target(event)?,
             },
-            Op::Truncate => Deed::Truncate {
+            Op::Truncate => ReplayCall::Truncate {
                 path: at.path,
                 size: operands.bytes()?,
             },
-            Op::Chmod => Deed::Chmod { at, mode },
-            Op::Chown | Op::Lchown => Deed::Chown {
+            Op::Chmod => ReplayCall::Chmod { at, mode },
+            Op::Chown | Op::Lchown => ReplayCall::Chown {
                 at,
                 uid,
                 gid,
                 follow: event.op == Op::Chown,
             },
-            Op::Utimens | Op::Lutimens => Deed::Utimens {
+            Op::Utimens | Op::Lutimens => ReplayCall::Utimens {
                 at,
                 times,
                 follow: event.op == Op::Utimens,
@@ -126,7 +130,7 @@ impl Scribe<'_> {
         })
     }
 
-    fn attribute_deed(&mut self, event: &Event) -> Result<Option<Deed>, Reason> {
+    fn attribute_call(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
         let follow = match event.op {
             Op::Getxattr | Op::Setxattr | Op::Removexattr | Op::Listxattr => true,
             Op::Lgetxattr | Op::Lsetxattr | Op::Lremovexattr | Op::Llistxattr => false,
@@ -137,11 +141,11 @@ impl Scribe<'_> {
         self.attribute(on, event).map(Some)
     }
 
-    /// A deed on an attribute.
-    pub(super) fn attribute(&mut self, on: Subject, event: &Event) -> Result<Deed, Reason> {
+    /// A call on an attribute.
+    pub(super) fn attribute(&mut self, on: Subject, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
         Ok(match event.op {
-            Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr => Deed::Getxattr {
+            Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr => ReplayCall::Getxattr {
                 on,
                 name: self.attribute_name(event)?,
                 size: operands.buffer(VALUE_BYTES)?,
@@ -149,8 +153,8 @@ impl Scribe<'_> {
             Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => {
                 let flags = operands.flags(3)?;
                 match operands.listed_mode() {
-                    Some(mode) => Deed::SetList { on, mode, flags },
-                    None => Deed::Setxattr {
+                    Some(mode) => ReplayCall::SetList { on, mode, flags },
+                    None => ReplayCall::Setxattr {
                         on,
                         name: self.users_attribute(event)?,
                         size: operands.buffer(VALUE_BYTES)?,
@@ -158,7 +162,7 @@ impl Scribe<'_> {
                     },
                 }
             }
-            Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => Deed::Removexattr {
+            Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => ReplayCall::Removexattr {
                 on,
                 name: if is_list(event.text.as_deref().unwrap_or_default()) {
                     self.attribute_name(event)?
@@ -166,7 +170,7 @@ impl Scribe<'_> {
                     self.users_attribute(event)?
                 },
             },
-            Op::Listxattr | Op::Llistxattr | Op::Flistxattr => Deed::Listxattr {
+            Op::Listxattr | Op::Llistxattr | Op::Flistxattr => ReplayCall::Listxattr {
                 on,
                 size: operands.buffer(VALUE_BYTES)?,
             },
