@@ -4,10 +4,11 @@ use crate::counts::Counts;
 use crate::error::TraceError;
 use crate::files::Files;
 use crate::folder::{self, Draft, Origin};
-use crate::formats::{Applicability, FORMATS, Format, HEAD_BYTES};
+use crate::formats::{Applicability, Clock, FORMATS, Format, HEAD_BYTES};
 use crate::input::Input;
 use crate::manifest;
 use crate::order::Order;
+use crate::overlaps::{Orders, Overlaps};
 use crate::pipes::Pipes;
 use crate::requests::Requests;
 use crate::scope::{Scope, Spot};
@@ -86,17 +87,18 @@ fn fill(
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<String, TraceError> {
     let directory = draft.path();
-    let mut tracker = tracker(request, &mut |name| table_file(directory, name))?;
-    let declared = match &request.manifest {
-        Some(file) => Some(manifest::load(&mut tracker, Input::open(file)?)?),
-        None => None,
+    let manifest = || request.manifest.as_deref().map(Input::open).transpose();
+    let inputs = || -> Result<Vec<Input>, TraceError> {
+        request.files.iter().map(|file| Input::open(file)).collect()
     };
-    let inputs = request
-        .files
-        .iter()
-        .map(|file| Input::open(file))
-        .collect::<Result<_, _>>()?;
-    let clock = (format.import)(inputs, &mut tracker, progress)?;
+    let (tracker, clock, declared) = pass_until_told(|orders| {
+        let mut tracker = tracker(request, orders, &mut |name| table_file(directory, name))?;
+        let declared = manifest()?
+            .map(|input| manifest::load(&mut tracker, input))
+            .transpose()?;
+        let clock = (format.import)(inputs()?, &mut tracker, progress)?;
+        Ok((tracker, clock, declared))
+    })?;
     if request.strict && tracker.counts.not_understood > 0 {
         return Err(strict_error(&tracker.counts));
     }
@@ -112,6 +114,28 @@ fn fill(
             declared,
         },
     )
+}
+
+/// Passes over the logs, at most: each takes calls that overlap in the order that the one before has found (chosen; one is the rule, two
+/// put nearly all right).
+const MOST_PASSES: usize = 4;
+
+type Passed = (Tracker, Clock, Option<u64>);
+
+/// Read the logs until no pass finds another order of calls that overlap.
+fn pass_until_told(
+    mut pass: impl FnMut(Orders) -> Result<Passed, TraceError>,
+) -> Result<Passed, TraceError> {
+    let mut orders = Orders::default();
+    for _ in 1..MOST_PASSES {
+        let passed = pass(orders.clone())?;
+        let found = &passed.0.overlaps.orders;
+        if *found == orders {
+            return Ok(passed);
+        }
+        orders = found.clone();
+    }
+    pass(orders)
 }
 
 fn strict_error(counts: &Counts) -> TraceError {
@@ -132,21 +156,19 @@ fn strict_error(counts: &Counts) -> TraceError {
 ///
 /// # Errors
 /// As `import`.
-pub fn rehearse(
-    request: &Request,
-    log: Vec<u8>,
-    manifest: Option<Vec<u8>>,
-) -> Result<u64, TraceError> {
+pub fn rehearse(request: &Request, log: &[u8], manifest: Option<&[u8]>) -> Result<u64, TraceError> {
     let format = match &request.format {
         Some(name) => find(name)?,
         None => &crate::formats::strace::FORMAT,
     };
-    let mut tracker = tracker(request, &mut |_| Ok(Box::new(std::io::sink())))?;
-    if let Some(manifest) = manifest {
-        manifest::load(&mut tracker, Input::memory("manifest", manifest)?)?;
-    }
-    (format.import)(vec![Input::memory("log", log)?], &mut tracker, &mut |_| {
-        true
+    let memory = |name, bytes: &[u8]| Input::memory(name, bytes.to_vec());
+    let (mut tracker, ..) = pass_until_told(|orders| {
+        let mut tracker = tracker(request, orders, &mut |_| Ok(Box::new(std::io::sink())))?;
+        if let Some(manifest) = manifest {
+            manifest::load(&mut tracker, memory("manifest", manifest)?)?;
+        }
+        let clock = (format.import)(vec![memory("log", log)?], &mut tracker, &mut |_| true)?;
+        Ok((tracker, clock, None))
     })?;
     tracker.order.settle();
     let events = tracker.events.finish()?;
@@ -156,7 +178,8 @@ pub fn rehearse(
 
 fn table_file(directory: &Path, name: &str) -> Result<Sink, TraceError> {
     let path = directory.join(format!("{name}.parquet"));
-    let file = std::fs::File::create_new(&path).map_err(TraceError::io(&path))?;
+    // A pass before this one may have made it: the folder is ours alone.
+    let file = std::fs::File::create(&path).map_err(TraceError::io(&path))?;
     Ok(Box::new(file))
 }
 
@@ -175,7 +198,7 @@ fn find(name: &str) -> Result<&'static Format, TraceError> {
 
 type Open<'a> = &'a mut dyn FnMut(&str) -> Result<Sink, TraceError>;
 
-fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
+fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker, TraceError> {
     let mut tracker = Tracker {
         scope: Scope::new(&request.roots)?,
         tree: Tree::new(),
@@ -183,6 +206,7 @@ fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
         files: Files::default(),
         counts: Counts::default(),
         order: Order::default(),
+        overlaps: Overlaps::with(orders),
         requests: Requests::new(request.windows.clone()),
         usage: Usage::default(),
         events: EventWriter::create(open("events")?, request.stretch.clone()),

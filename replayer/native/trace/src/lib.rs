@@ -34,6 +34,7 @@ mod listings;
 mod manifest;
 mod op;
 mod order;
+mod overlaps;
 mod paths;
 mod pipes;
 mod pool;

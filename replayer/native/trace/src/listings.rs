@@ -9,7 +9,7 @@ use crate::paths::Paths;
 use crate::tree::{Entry, NodeId, Tree};
 
 /// Entries that each listing has and that are no names: `.` and `..`.
-const DOTS: i64 = 2;
+pub(crate) const DOTS: i64 = 2;
 /// The most names made up for a trace: a log may say anything (chosen).
 const MOST_UNNAMED: i64 = 100_000;
 
@@ -20,6 +20,8 @@ pub(crate) struct Names {
     added: i64,
     /// Before the trace, as the first whole listing of it proves, or its removal.
     before: Option<i64>,
+    /// Now, of those that are known.
+    known: i64,
 }
 
 /// A listing that is under way.
@@ -67,7 +69,7 @@ impl Tree {
 
     /// A listing has come to its end. The first one counts: later ones may see what others than the traced program did.
     pub(crate) fn was_listed(&mut self, directory: NodeId, listing: Listing) {
-        let Names { added, before } = self.names(directory);
+        let Names { added, before, .. } = self.names(directory);
         // What is made or removed during a listing may be in it or not.
         if before.is_none() && added == listing.added && listing.entries >= DOTS {
             self.had_names(
@@ -86,6 +88,26 @@ impl Tree {
         if let Some(node) = self.node_mut(directory) {
             node.names.before = Some(count);
         }
+    }
+
+    /// A name of a directory means something else from now on, whether events did that or results have told of it.
+    pub(crate) fn count_known(&mut self, directory: NodeId, before: Option<Entry>, now: Entry) {
+        let count = |entry| i64::from(matches!(entry, Some(Entry::Present(_))));
+        if let Some(node) = self.node_mut(directory) {
+            node.names.known += count(Some(now)) - count(before);
+        }
+    }
+
+    /// How many names a directory has now, where that is known.
+    pub(crate) fn count_of_names(&self, directory: NodeId) -> Option<i64> {
+        let node = self.node(directory)?;
+        let Names {
+            added,
+            before,
+            known,
+        } = node.names;
+        let proven = before.map(|before| before.saturating_add(added));
+        node.complete.then_some(known).or(proven)
     }
 
     /// Have as many names before the trace as listings prove.

@@ -179,6 +179,7 @@ impl Tree {
     pub(crate) fn bind(&mut self, directory: NodeId, name: NameId, entry: Entry) {
         let before = self.entries.insert((directory, name), entry);
         self.count_names(directory, before, Some(entry));
+        self.count_known(directory, before, entry);
         let moves = |entry: Option<Entry>| match entry {
             Some(Entry::Present(node)) => self.kind(node) != FileKind::Regular,
             Some(Entry::Absent) | None => false,

@@ -28,6 +28,7 @@ use crate::error::TraceError;
 use crate::files::Files;
 use crate::op::Op;
 use crate::order::Order;
+use crate::overlaps::Overlaps;
 use crate::paths::PathId;
 use crate::pipes::Pipes;
 use crate::requests::Requests;
@@ -75,6 +76,7 @@ pub(crate) struct Tracker {
     pub(crate) files: Files,
     pub(crate) counts: Counts,
     pub(crate) order: Order,
+    pub(crate) overlaps: Overlaps,
     pub(crate) requests: Requests,
     pub(crate) usage: Usage,
     pub(crate) events: EventWriter,

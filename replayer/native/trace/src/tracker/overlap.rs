@@ -2,34 +2,19 @@
 
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_EXCL, O_TMPFILE, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END};
+use crate::listings::DOTS;
 use crate::op::Op;
+use crate::overlaps::{Before, Effect, Proof, Touch};
 use crate::paths::PathId;
 use crate::scope::Hit;
 use crate::tracker::Tracker;
 use crate::tracker::file::Used;
-use crate::tree::{Found, NodeId};
+use crate::tracker::resolve::follows_last;
+use crate::tree::Found;
 use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 
-/// What must have been so when a call took effect.
-#[derive(Debug, Clone, Copy)]
-enum Proof {
-    There(PathId),
-    Missing(PathId),
-    /// A directory without entries.
-    Empty(PathId),
-    /// A directory with entries.
-    Filled(PathId),
-    /// A file with so many bytes.
-    Long(NodeId, i64),
-}
-
-/// What a call does if it succeeds.
-#[derive(Debug, Clone, Copy)]
-enum Effect {
-    Makes(PathId),
-    Removes(PathId),
-    Lengthens(NodeId),
-}
+/// What an entry of a listing takes at most (getdents64(2): its head, and a name of 255 bytes): one that had no room left was not whole.
+const LONGEST_ENTRY_BYTES: i64 = 280;
 
 /// Whether a system call may do something that results of others show.
 pub(crate) fn may_show(name: &[u8]) -> bool {
@@ -87,6 +72,91 @@ impl Tracker {
         })
     }
 
+    /// Note a call whose turn has come and that may overlap with others: between which lines it took effect, and the line in which the
+    /// first of those that are under way was entered.
+    pub(crate) fn note_overlap(&mut self, call: &Call<'_>, span: (u64, u64), oldest: Option<u64>) {
+        let is_on_names = matches!(
+            call.kind,
+            Kind::Open { .. } | Kind::Path { .. } | Kind::TwoPaths { .. }
+        );
+        let is_alone = span.0 == span.1 && oldest.is_none() && self.overlaps.is_idle();
+        let lists = matches!(
+            call.kind,
+            Kind::File {
+                op: Op::Getdents,
+                ..
+            }
+        );
+        if !(is_on_names || lists) || is_alone || call.outcome == Outcome::Unknown {
+            return;
+        }
+        self.meet(call.task);
+        let needs = self.proofs(call);
+        if lists {
+            self.note_listing(call.task, needs, span);
+            return;
+        }
+        let does = if call.outcome.is_ok() {
+            self.effects(call)
+        } else {
+            [None; 2]
+        };
+        if needs.iter().all(Option::is_none) && does.iter().all(Option::is_none) {
+            return;
+        }
+        let touch = Touch {
+            task: call.task,
+            span,
+            is_refuted: needs.iter().flatten().any(|&need| self.is_refuted(need)),
+            needs: needs.map(|need| need.map(|need| (need, self.before(need)))),
+            does: does.map(|does| {
+                let path = does?.path()?;
+                Some((does?, Before::Name(self.is_there(path))))
+            }),
+            has_met: false,
+            turn: 0,
+        };
+        let oldest = oldest.unwrap_or(span.1);
+        for path in does.iter().flatten().filter_map(|does| does.path()) {
+            let directory = self.scope.paths.parent(path);
+            if let Some(count) = self.entries(directory) {
+                self.overlaps.note_count(directory, (span.1, count), oldest);
+            }
+        }
+        self.overlaps.note(&self.scope.paths, touch, oldest);
+    }
+
+    /// Note a listing: where it has not as many entries as there are now, it may have taken effect before they changed.
+    fn note_listing(&mut self, task: u64, needs: [Option<Proof>; 2], span: (u64, u64)) {
+        if let [Some(Proof::Count(directory, count)), _] = needs
+            && !self.is_met(Proof::Count(directory, count))
+        {
+            self.overlaps.note_listing((directory, count), task, span);
+        }
+    }
+
+    /// What is known of the names that a proof is about.
+    fn before(&mut self, proof: Proof) -> [Before; 2] {
+        let is_of_entries = matches!(proof, Proof::Empty(_) | Proof::Filled(_));
+        let mut all = [Before::Name(None); 2];
+        for (path, before) in proof.paths().zip(&mut all) {
+            *before = if is_of_entries {
+                Before::Entries(self.entries(path))
+            } else {
+                Before::Name(self.is_there(path))
+            };
+        }
+        all
+    }
+
+    /// How many entries a directory has; None where that is not known.
+    fn entries(&mut self, path: PathId) -> Option<i64> {
+        match self.tree.find(&self.scope.paths, path, false) {
+            Found::Node(node, _) => self.tree.count_of_names(node),
+            _ => None,
+        }
+    }
+
     fn proofs(&mut self, call: &Call<'_>) -> [Option<Proof>; 2] {
         match call.kind {
             Kind::Open { path, args, .. } => {
@@ -125,8 +195,8 @@ impl Tracker {
             Kind::File {
                 op: Op::Getdents,
                 file,
-                ..
-            } => [self.proof_of_removal(call, *file), None],
+                args,
+            } => [self.proof_of_listing(call, *file, args), None],
             Kind::File { op, file, args } => [self.proof_of_length(call, *op, *file, args), None],
             _ => [None; 2],
         }
@@ -157,23 +227,35 @@ impl Tracker {
         match outcome {
             Outcome::Value(_) if alone => [Proof::There(from), Proof::Missing(to)].map(Some),
             Outcome::Value(_) => [Proof::There(from), Proof::There(parent)].map(Some),
-            Outcome::Error(ENOENT) => {
-                let either = [Proof::Missing(from), Proof::Missing(parent)];
-                let is_met = either.into_iter().any(|proof| self.is_met(proof));
-                either.map(|proof| Some(proof).filter(|_| !is_met))
-            }
-            Outcome::Error(EEXIST) => [Some(Proof::There(to)), None],
-            Outcome::Error(ENOTEMPTY) => [Some(Proof::Filled(to)), None],
+            Outcome::Error(ENOENT) => [Some(Proof::EitherMissing(from, parent)), None],
+            Outcome::Error(EEXIST) => [Proof::There(from), Proof::There(to)].map(Some),
+            Outcome::Error(ENOTEMPTY) => [Proof::There(from), Proof::Filled(to)].map(Some),
             _ => [None; 2],
         }
     }
 
-    /// A directory that cannot be listed has been removed.
-    fn proof_of_removal(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Option<Proof> {
+    /// A directory that cannot be listed has been removed. A listing that has one part tells how many entries there are.
+    fn proof_of_listing(
+        &mut self,
+        call: &Call<'_>,
+        file: FileArg<'_>,
+        args: &Args<'_>,
+    ) -> Option<Proof> {
         let used = self.used(call.task, file)?;
         let found = self.tree.find(&self.scope.paths, used.path, false);
-        let is_it = matches!(found, Found::Node(node, _) if Some(node) == used.node);
-        (is_it && call.outcome == Outcome::Error(ENOENT)).then_some(Proof::Missing(used.path))
+        if !matches!(found, Found::Node(node, _) if Some(node) == used.node) {
+            return None;
+        }
+        match call.outcome {
+            Outcome::Error(ENOENT) => Some(Proof::Missing(used.path)),
+            Outcome::Value(bytes) => {
+                let is_whole = used.offset == Some(0)
+                    && bytes.saturating_add(LONGEST_ENTRY_BYTES) <= args.size?;
+                let count = args.entries?.saturating_sub(DOTS);
+                (is_whole && count >= 0).then_some(Proof::Count(used.path, count))
+            }
+            _ => None,
+        }
     }
 
     /// A read that returned something, or a seek to the end, tells how long the file was at least.
@@ -232,12 +314,35 @@ impl Tracker {
     }
 
     fn is_met(&mut self, proof: Proof) -> bool {
+        // Of the entries of a directory few may be known: a call that is known to change them explains more.
+        let is_of_entries = matches!(proof, Proof::Empty(_) | Proof::Filled(_));
         match proof {
-            Proof::There(path) => self.is_there(path) == Some(true),
-            Proof::Missing(path) => self.is_there(path) == Some(false),
-            Proof::Long(node, end) => self.tree.size(node) >= end,
-            // How many entries a directory has is not kept: the effect decides.
-            Proof::Empty(_) | Proof::Filled(_) => false,
+            Proof::Count(..) => self.holds(proof) != Some(false),
+            _ => !is_of_entries && self.holds(proof) == Some(true),
+        }
+    }
+
+    fn is_refuted(&mut self, proof: Proof) -> bool {
+        self.holds(proof) == Some(false)
+    }
+
+    /// Whether a proof holds now; None where that is not known.
+    fn holds(&mut self, proof: Proof) -> Option<bool> {
+        match proof {
+            Proof::There(path) => self.is_there(path),
+            Proof::Missing(path) => self.is_there(path).map(|there| !there),
+            Proof::EitherMissing(one, other) => {
+                match [one, other].map(|path| self.is_there(path)) {
+                    [Some(false), _] | [_, Some(false)] => Some(true),
+                    [Some(true), Some(true)] => Some(false),
+                    _ => None,
+                }
+            }
+            Proof::Empty(path) => self.entries(path).map(|count| count == 0),
+            Proof::Filled(path) => self.entries(path).map(|count| count > 0),
+            Proof::Count(path, count) => self.entries(path).map(|known| known == count),
+            // It may be longer than is known.
+            Proof::Long(node, end) => (self.tree.size(node) >= end).then_some(true),
         }
     }
 
@@ -247,14 +352,25 @@ impl Tracker {
             (Effect::Makes(made), Proof::There(path)) => {
                 paths.is_at_or_below(path, made) && self.is_there(made) != Some(true)
             }
-            (Effect::Removes(removed), Proof::Missing(path)) => {
-                paths.is_at_or_below(path, removed) && self.is_there(removed) != Some(false)
+            (Effect::Removes(removed), Proof::Missing(_) | Proof::EitherMissing(..)) => {
+                let is_below = |path| paths.is_at_or_below(path, removed);
+                proof.paths().any(is_below) && self.is_there(removed) != Some(false)
             }
             (Effect::Removes(removed), Proof::Empty(directory)) => {
                 paths.parent(removed) == directory && self.is_there(removed) != Some(false)
             }
             (Effect::Makes(made), Proof::Filled(directory)) => {
                 paths.parent(made) == directory && self.is_there(made) != Some(true)
+            }
+            (Effect::Makes(made), Proof::Count(directory, count)) => {
+                paths.parent(made) == directory
+                    && self.is_there(made) == Some(false)
+                    && self.entries(directory) < Some(count)
+            }
+            (Effect::Removes(removed), Proof::Count(directory, count)) => {
+                paths.parent(removed) == directory
+                    && self.is_there(removed) == Some(true)
+                    && self.entries(directory) > Some(count)
             }
             (Effect::Lengthens(node), Proof::Long(needed, _)) => node == needed,
             _ => false,
@@ -270,11 +386,14 @@ impl Tracker {
         }
     }
 
+    /// The name that a path leads to, behind a symlink that the call follows.
     fn place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
-        match self.resolve(call, path).0 {
-            Hit::Inside(place) => Some(place),
-            _ => None,
-        }
+        let Hit::Inside(place) = self.resolve(call, path).0 else {
+            return None;
+        };
+        let target =
+            follows_last(call.kind).then(|| self.tree.link_target(&self.scope.paths, place));
+        Some(target.flatten().unwrap_or(place))
     }
 
     /// What a descriptor means, as far as calls before have told.
@@ -286,9 +405,9 @@ impl Tracker {
 
 fn proofs_of_rmdir(place: PathId, outcome: Outcome) -> [Option<Proof>; 2] {
     match outcome {
-        Outcome::Value(_) => [Some(Proof::There(place)), Some(Proof::Empty(place))],
+        Outcome::Value(_) => [Proof::There(place), Proof::Empty(place)].map(Some),
         Outcome::Error(ENOENT) => [Some(Proof::Missing(place)), None],
-        Outcome::Error(EEXIST | ENOTEMPTY) => [Some(Proof::Filled(place)), None],
+        Outcome::Error(EEXIST | ENOTEMPTY) => [Proof::There(place), Proof::Filled(place)].map(Some),
         _ => [None; 2],
     }
 }

@@ -64,6 +64,7 @@ impl Tracker {
             self.learn_pair_failure(source, target, number);
             self.order_names(seat, source, Access::Read);
             self.order_names(seat, target, Access::Read);
+            self.order_entries(target, number);
             return Ok(Fate::Event);
         }
         // The places before and after are the same: a rename changes what they mean, not where they are.

@@ -14,6 +14,7 @@ use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
 use crate::tracker::special::kind_made;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
+use replayer_ops::numbers::ENOTEMPTY;
 
 impl Tracker {
     /// Take a call on one path.
@@ -61,6 +62,7 @@ impl Tracker {
             self.learn_failure(op, place, number, 0);
             let ends = self.ends(place, op.follows());
             self.order_ends(seat, ends, Access::Read);
+            self.order_entries(place, number);
             return Ok(Fate::Event);
         }
         let placed = self.learn_success(op, place, args);
@@ -186,7 +188,7 @@ impl Tracker {
 
     /// Learn from an error.
     pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
-        use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY};
+        use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR};
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;
@@ -225,6 +227,15 @@ impl Tracker {
                     .saw(paths, path, false, FileKind::Unknown, repairs);
             }
             _ => self.tree.looked_at(paths, path, follow),
+        }
+    }
+
+    /// Tell the order of events that this one failed for what was in a directory.
+    pub(crate) fn order_entries(&mut self, path: PathId, number: u16) {
+        if number == ENOTEMPTY
+            && let Found::Node(node, _) = self.tree.find(&self.scope.paths, path, false)
+        {
+            self.order.list(node);
         }
     }
 

@@ -264,7 +264,7 @@ fn walks_from_base(call: &Call<'_>, path: &PathArg<'_>) -> bool {
 }
 
 /// Whether a call goes on to where a symlink in the last place leads.
-fn follows_last(kind: &Kind<'_>) -> bool {
+pub(crate) fn follows_last(kind: &Kind<'_>) -> bool {
     match kind {
         Kind::Open { args, .. } => follows_to_open(args.flags.unwrap_or(0)),
         Kind::Path { op, .. } => op.follows(),

@@ -192,7 +192,7 @@ fn damaged_logs_and_manifests_are_survived() {
         }
         // A manifest that is none is refused; everything else is imported as far as it can be.
         events += in_time(input, || {
-            rehearse(&request, bytes.clone(), tree.clone()).unwrap_or(0)
+            rehearse(&request, &bytes, tree.as_deref()).unwrap_or(0)
         });
     }
     assert!(events > 0);

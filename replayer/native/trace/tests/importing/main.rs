@@ -16,6 +16,7 @@ mod flavours;
 mod formats;
 mod fuzz;
 mod hostile;
+mod linear;
 mod listings;
 mod midnight;
 mod others;

@@ -213,6 +213,101 @@ fn calls_that_overlap_without_showing_it_keep_the_order_in_which_they_returned()
     }
 }
 
+/// A call that lasts, what it returned, and one that returned sooner and cannot have taken effect before it.
+#[rustfmt::skip]
+const REFUTED: &[(&str, &str, &str)] = &[
+    ("stat(\"/r/old\", {st_mode=S_IFREG|0644, st_size=5, ...}", "0", "unlink(\"/r/old\") = 0"),
+    ("openat(AT_FDCWD, \"/r/old\", O_RDONLY", "5", "rename(\"/r/old\", \"/r/n\") = 0"),
+    ("chmod(\"/r/d/old\", 0600", "0", "rename(\"/r/d\", \"/r/e\") = 0"),
+    ("access(\"/r/n\", F_OK", "-1 ENOENT (No such file or directory)", "mkdir(\"/r/n\", 0755) = 0"),
+    ("access(\"/r/n\", F_OK", "-1 ENOENT (No such file or directory)", "rename(\"/r/old\", \"/r/n\") = 0"),
+    ("unlink(\"/r/n\"", "-1 ENOENT (No such file or directory)", "link(\"/r/old\", \"/r/n\") = 0"),
+    ("openat(AT_FDCWD, \"/r/n\", O_WRONLY|O_CREAT|O_EXCL, 0644", "5",
+     "openat(AT_FDCWD, \"/r/n\", O_WRONLY|O_CREAT, 0644) = 5"),
+    ("openat(AT_FDCWD, \"/r/old\", O_WRONLY|O_CREAT|O_EXCL, 0644", "-1 EEXIST (File exists)", "unlink(\"/r/old\") = 0"),
+    ("mkdir(\"/r/old\", 0755", "-1 EEXIST (File exists)", "rename(\"/r/old\", \"/r/n\") = 0"),
+    ("rmdir(\"/r/d\"", "-1 ENOTEMPTY (Directory not empty)", "unlink(\"/r/d/old\") = 0"),
+    ("rename(\"/r/old\", \"/r/n\"", "0", "unlink(\"/r/n\") = 0"),
+    ("link(\"/r/old\", \"/r/n\"", "0", "unlink(\"/r/old\") = 0"),
+];
+
+#[test]
+fn what_a_result_shows_of_a_call_that_returned_sooner_comes_after_it() {
+    for (first, result, second) in REFUTED {
+        let trace = overlapping(first, result, second);
+        let threads: Vec<u32> = trace.events.iter().map(|event| event.thread).collect();
+        assert_eq!(threads, [0, 1, 1], "{first} {second}");
+        assert!(waits(&trace, 1, 0), "{first} {second}");
+        let unexplained = trace.count("/counts/tree_repairs/unexplained");
+        assert_eq!(unexplained, 0, "{first} {second}");
+    }
+}
+
+#[test]
+fn what_is_found_later_tells_which_of_two_calls_took_effect_first() {
+    let enoent = "-1 ENOENT (No such file or directory)";
+    for (later, first) in [
+        (
+            format!("2 1700000009.0 access(\"/r/old\", F_OK) = {enoent}\n"),
+            0,
+        ),
+        (
+            "2 1700000009.0 access(\"/r/old\", F_OK) = 0\n".to_owned(),
+            1,
+        ),
+    ] {
+        let trace = asked(format!(
+            "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+             1 1700000001.0 access(\"/r/d\", F_OK) = 0\n\
+             1 1700000001.1 openat(AT_FDCWD, \"/r/old\", O_RDWR|O_CREAT, 0600 <unfinished ...>\n\
+             2 1700000001.2 unlink(\"/r/old\") = 0\n\
+             1 1700000001.4 <... openat resumed>) = 5\n{}{later}",
+            "1 1700000002.0 access(\"/r/d/old\", F_OK) = 0\n".repeat(3000)
+        ))
+        .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/old\tf\t5\t644\t\nold\tf\t5\t644\t\n")
+        .import();
+        assert_eq!(trace.events[1].thread, first, "{later}");
+        assert_eq!(
+            trace.count("/counts/tree_repairs/unexplained"),
+            0,
+            "{later}"
+        );
+    }
+}
+
+#[test]
+fn what_no_order_explains_stays_where_it_returned_and_is_counted() {
+    let trace = asked(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 access(\"/r/old\", F_OK <unfinished ...>\n\
+         2 1700000001.2 unlink(\"/r/old\") = 0\n\
+         2 1700000001.3 unlink(\"/r/old\") = 0\n\
+         1 1700000001.4 <... access resumed>) = 0\n",
+    )
+    .manifest(".\td\t0\t755\t\nold\tf\t5\t644\t\n")
+    .import();
+    let lines = ["unlink r/old = 0", "unlink r/old = 0", "access r/old = 0"];
+    assert_eq!(trace.lines(), lines);
+    assert_eq!(
+        trace.count("/blind_spots/results of overlapping calls that no order explains"),
+        1
+    );
+}
+
+#[test]
+fn two_calls_that_failed_alike_do_not_wait_for_each_other() {
+    let trace = asked(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 unlink(\"/r/old\" <unfinished ...>\n\
+         2 1700000001.2 unlink(\"/r/old\" <unfinished ...>\n\
+         2 1700000001.3 <... unlink resumed>) = -1 ENOENT (No such file or directory)\n\
+         1 1700000001.4 <... unlink resumed>) = -1 ENOENT (No such file or directory)\n",
+    )
+    .manifest(".\td\t0\t755\t\nold\tf\t5\t644\t\n")
+    .import();
+    assert_eq!(trace.events.len(), 2);
+}
+
 #[test]
 fn calls_that_follow_from_each_other_in_a_row_are_all_put_right() {
     let trace = asked(
@@ -327,4 +422,32 @@ fn who_was_to_wait_for_a_lock_and_did_not_get_it_keeps_nobody_from_letting_it_go
     ))
     .import();
     assert!(!waits(&trace, 4, 3));
+}
+
+#[test]
+fn a_listing_comes_where_the_directory_had_as_many_entries() {
+    let listing = |entries| {
+        format!(
+            "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+             1 1700000001.0 mkdir(\"/r/d\", 0755) = 0\n\
+             1 1700000001.0 openat(AT_FDCWD, \"/r/d/old\", O_WRONLY|O_CREAT, 0644) = 7\n\
+             1 1700000001.0 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3\n\
+             1 1700000001.1 getdents64(3 <unfinished ...>\n\
+             2 1700000001.2 openat(AT_FDCWD, \"/r/d/a\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 4\n\
+             2 1700000001.3 unlink(\"/r/d/old\") = 0\n\
+             2 1700000001.4 openat(AT_FDCWD, \"/r/d/b\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 5\n\
+             2 1700000001.5 openat(AT_FDCWD, \"/r/d/c\", O_WRONLY|O_CREAT|O_EXCL, 0644 <unfinished ...>\n\
+             1 1700000001.6 <... getdents64 resumed>, 0x5 /* {entries} entries */, 32768) = 100\n\
+             1 1700000001.7 getdents64(3, 0x5 /* 0 entries */, 32768) = 0\n\
+             2 1700000001.8 <... openat resumed>) = 6\n"
+        )
+    };
+    // `.` and `..` count too. Before `b` there is one name, then there are two, and three with `c`, whose call returned later.
+    for (entries, place) in [(3, 5), (4, 6), (5, 7)] {
+        let trace = asked(listing(entries)).import();
+        let mut rows = trace.events.iter();
+        let listed = rows.position(|event| event.op.name() == "getdents");
+        assert_eq!(listed, Some(place), "{entries}: {:?}", trace.lines());
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    }
 }

@@ -5,7 +5,7 @@ use crate::formats::strace::decode::Decoders;
 use crate::formats::strace::scan::{Scanned, Shape, scan_call};
 use crate::tracker::overlap::may_show;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The first half of a call.
 #[derive(Debug, Default)]
@@ -15,8 +15,27 @@ pub(crate) struct Half {
     pub(crate) start_ns: Option<i64>,
     /// Calls of the log that had ended then.
     pub(crate) calls: u64,
+    /// The line of its entry, counted over all logs.
+    pub(crate) entered: u64,
+    /// It names a file.
+    names_file: bool,
     /// Its number among those that are worth waiting for.
     turn: Option<u64>,
+    /// It has returned, and its line waits for another call.
+    pub(crate) waits: bool,
+    /// It was waited for in vain.
+    given_up: bool,
+}
+
+/// When a call was entered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) start_ns: Option<i64>,
+    /// Calls of the log that had ended then.
+    pub(crate) calls: u64,
+    /// The line, counted over all logs.
+    pub(crate) line: u64,
+    pub(crate) names_file: bool,
 }
 
 /// A call as it was entered.
@@ -62,6 +81,8 @@ pub(crate) struct Halves {
     /// show, and nobody has waited for them in vain.
     awaitable: BTreeMap<u64, u64>,
     turns: u64,
+    /// The lines in which calls that name files were entered.
+    on_names: BTreeSet<u64>,
     /// Halves that were put together: their room is used again.
     spare: Vec<Half>,
 }
@@ -86,21 +107,19 @@ impl Half {
 
 impl Halves {
     /// Keep the half of a task, in the place of another one.
-    pub(crate) fn begin(
-        &mut self,
-        task: u64,
-        (name, head): (&[u8], &[u8]),
-        start_ns: Option<i64>,
-        calls: u64,
-    ) {
+    pub(crate) fn begin(&mut self, task: u64, (name, head): (&[u8], &[u8]), entry: Entry) {
         let kept = head.get(..LONGEST_HALF_BYTES).unwrap_or(head);
         let mut half = self.spare.pop().unwrap_or_default();
         half.name.clear();
         half.name.extend_from_slice(name);
         half.head.clear();
         half.head.extend_from_slice(kept);
-        half.start_ns = start_ns;
-        half.calls = calls;
+        half.start_ns = entry.start_ns;
+        half.calls = entry.calls;
+        half.entered = entry.line;
+        half.names_file = entry.names_file;
+        half.waits = false;
+        half.given_up = false;
         half.turn = may_show(name).then_some(self.turns);
         self.turns += 1;
         self.remove(task);
@@ -112,6 +131,7 @@ impl Halves {
         if let Some(turn) = half.turn {
             self.awaitable.remove(&turn);
         }
+        self.on_names.remove(&half.entered);
         Some(half)
     }
 
@@ -125,6 +145,9 @@ impl Halves {
     pub(crate) fn put_back(&mut self, task: u64, half: Half) {
         if let Some(turn) = half.turn {
             self.awaitable.insert(turn, task);
+        }
+        if half.names_file {
+            self.on_names.insert(half.entered);
         }
         self.of.insert(task, half);
     }
@@ -153,9 +176,23 @@ impl Halves {
         self.of.contains_key(&task)
     }
 
-    /// Wait no more for those of some tasks.
-    pub(crate) fn give_up(&mut self, is_meant: impl Fn(u64) -> bool) {
+    /// Whether a call that was entered in this line has not returned, and can be waited for.
+    pub(crate) fn is_in(&self, task: u64, entered: u64) -> bool {
+        let half = self.of.get(&task);
+        half.is_some_and(|half| half.entered == entered && !half.waits && !half.given_up)
+    }
+
+    /// The line in which the first call that names a file was entered, of those that have not returned.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        self.on_names.first().copied()
+    }
+
+    /// Wait no more for the call of a task, and for those of some others.
+    pub(crate) fn give_up(&mut self, cause: u64, is_meant: impl Fn(u64) -> bool) {
         let of = &mut self.of;
+        if let Some(half) = of.get_mut(&cause) {
+            half.given_up = true;
+        }
         self.awaitable.retain(|_, task| {
             let given_up = of.get_mut(task).filter(|_| is_meant(*task));
             given_up.map(|half| half.turn = None).is_none()
@@ -165,7 +202,9 @@ impl Halves {
     /// The latest of those that are worth waiting for, by task.
     pub(crate) fn awaitable(&self) -> impl Iterator<Item = (u64, &Half)> {
         let latest = self.awaitable.values().rev().take(MOST_LOOKED_AT);
-        latest.filter_map(|&task| Some((task, self.of.get(&task)?)))
+        let latest = latest.filter_map(|&task| Some((task, self.of.get(&task)?)));
+        // What has returned and waits itself is not waited for: two would wait for each other.
+        latest.filter(|(_, half)| !half.waits)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -181,15 +220,21 @@ mod tests {
     fn few_of_many_halves_are_looked_at_and_none_that_was_given_up() {
         let mut halves = Halves::default();
         for task in 0..10_000 {
-            halves.begin(task, (b"mkdir", b"\"/r/a\", 0777"), None, 0);
-            halves.begin(20_000 + task, (b"accept", b"3"), None, 0);
+            let entry = |line, names_file| Entry {
+                start_ns: None,
+                calls: 0,
+                line,
+                names_file,
+            };
+            halves.begin(task, (b"mkdir", b"\"/r/a\", 0777"), entry(2 * task, true));
+            halves.begin(20_000 + task, (b"accept", b"3"), entry(2 * task + 1, false));
         }
         let looked: Vec<u64> = halves.awaitable().map(|(task, _)| task).collect();
         assert_eq!(
             (looked.len(), looked.first()),
             (MOST_LOOKED_AT, Some(&9_999))
         );
-        halves.give_up(|task| task > 10);
+        halves.give_up(11, |task| task > 10);
         let half = halves.take(9_999, b"mkdir").unwrap();
         halves.put_back(9_999, half);
         halves.supersede(5, 6);

@@ -5,11 +5,12 @@ use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
 use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::halves::{Entered, Halves};
+use crate::formats::strace::halves::{Entered, Entry, Halves};
 use crate::formats::strace::numbers::Numbers;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::streams::{LogLine, Streams};
 use crate::formats::strace::waiting::Waiting;
+use crate::overlaps::Sooner;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashSet;
 
@@ -30,6 +31,8 @@ struct Moment {
     time_ns: Option<i64>,
     /// Calls of others that have ended since.
     meanwhile: u32,
+    /// The line, counted over all logs.
+    line: u64,
 }
 
 pub(super) struct Importer {
@@ -47,6 +50,8 @@ pub(super) struct Importer {
     durations: bool,
     /// The line that is being taken was not put together from two.
     pub(super) is_whole: bool,
+    /// That line, counted over all logs.
+    now: u64,
 }
 
 /// The task of lines that name none.
@@ -65,6 +70,7 @@ impl Importer {
             unnumbered: false,
             durations: false,
             is_whole: true,
+            now: 0,
         }
     }
 
@@ -74,6 +80,7 @@ impl Importer {
         tracker: &mut Tracker,
         line: &LogLine<'_>,
     ) -> Result<bool, TraceError> {
+        self.now = line.turn;
         if line.too_long {
             return Ok(false);
         }
@@ -84,6 +91,7 @@ impl Importer {
             task: self.task(line.task),
             time_ns: line.time_ns,
             meanwhile: 0,
+            line: line.turn,
         };
         let text = line.text;
         let mut scanned = Scanned::default();
@@ -210,8 +218,13 @@ impl Importer {
         ) {
             self.enter(tracker, name, head, at)?;
         }
-        let calls = tracker.counts.calls;
-        self.halves.begin(at.task, (name, head), at.time_ns, calls);
+        let entry = Entry {
+            start_ns: at.time_ns,
+            calls: tracker.counts.calls,
+            line: at.line,
+            names_file: self.decoders.names_file(name),
+        };
+        self.halves.begin(at.task, (name, head), entry);
         Ok(())
     }
 
@@ -260,6 +273,7 @@ impl Importer {
             task: at.task,
             time_ns: half.start_ns,
             meanwhile: u32::try_from(tracker.counts.calls - half.calls).unwrap_or(u32::MAX),
+            line: half.entered,
         };
         let mut scanned = Scanned::default();
         let understood = match scan_call(name, &half.head, &mut scanned) {
@@ -270,6 +284,7 @@ impl Importer {
             self.halves.spare(half);
         } else {
             half.head.truncate(length);
+            half.waits = true;
             self.halves.put_back(at.task, half);
         }
         Ok(understood)
@@ -341,9 +356,13 @@ impl Importer {
             outcome,
             kind,
         };
-        match self.cause(tracker, &call) {
-            Some(cause) => self.waiting.begin(cause),
-            None => tracker.call(&call)?,
+        if let Some(cause) = self.cause(tracker, &call) {
+            self.waiting.begin(cause);
+        } else {
+            let under_way = self.halves.oldest().into_iter();
+            let oldest = under_way.chain(self.waiting.first()).min();
+            tracker.note_overlap(&call, (at.line, self.now), oldest);
+            tracker.call(&call)?;
         }
         Ok(true)
     }
@@ -354,6 +373,19 @@ impl Importer {
         let is_awaited = |cause| cause == call.task;
         if !self.is_whole || !self.waiting.cause().is_none_or(is_awaited) {
             return None;
+        }
+        let orders = &tracker.overlaps.orders;
+        let first_of = |sooner: &[Sooner]| {
+            let mut sooner = sooner.iter();
+            let next = sooner.find(|&&(task, entered)| self.halves.is_in(task, entered));
+            next.map(|&(task, _)| task)
+        };
+        let listing = first_of(orders.listings_before(self.now));
+        if listing.is_some() {
+            return listing;
+        }
+        if let Some(sooner) = orders.before(self.now) {
+            return first_of(sooner);
         }
         let mut others = self.halves.awaitable().peekable();
         others.peek()?;
@@ -373,6 +405,8 @@ impl Importer {
             // The log ends in the middle of a call.
             tracker.counts.strange(&source.name, cut.number, &cut.text);
         }
+        tracker.overlaps.end(&tracker.scope.paths);
+        let unexplained = usize::try_from(tracker.overlaps.unexplained).unwrap_or(usize::MAX);
         for _ in 0..self.halves.count() {
             tracker.counts.halves.add("cut by the end of the log");
         }
@@ -381,6 +415,10 @@ impl Importer {
             tracker.counts.notices += source.passed_over;
         }
         let blind = &mut tracker.counts.blind;
+        blind.add_all(
+            "results of overlapping calls that no order explains",
+            unexplained,
+        );
         blind.add_all("tasks in an order that is a guess", streams.unordered);
         blind.add_all("files of a task whose day is a guess", streams.days_guessed);
         let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();

@@ -20,6 +20,8 @@ pub(crate) struct LogLine<'a> {
     /// Of its log.
     pub(crate) name: &'a Rc<str>,
     pub(crate) number: u64,
+    /// Its number among the lines of all logs, as they are taken.
+    pub(crate) turn: u64,
     /// Whose line it is, where it or the name of its log says so.
     pub(crate) task: Option<u64>,
     /// When it was written: at its entry or, for a resumed half, when it returned.
@@ -334,10 +336,11 @@ impl Source {
         Ok(true)
     }
 
-    pub(crate) fn line(&self) -> LogLine<'_> {
+    pub(crate) fn line(&self, turn: u64) -> LogLine<'_> {
         LogLine {
             name: &self.name,
             number: self.number,
+            turn,
             task: self.prefix.task.or(self.task),
             time_ns: self.time_ns,
             too_long: self.too_long,

@@ -25,7 +25,7 @@ pub(crate) fn import(
             continue;
         } else if let Some(source) = streams.next_line()? {
             tracker.counts.lines += 1;
-            source.line()
+            source.line(tracker.counts.lines)
         } else if importer.give_up() {
             continue;
         } else {
@@ -116,13 +116,13 @@ impl Importer {
     /// The call that is waited for does not return: go on without it, and without all others of which no line has come
     /// meanwhile. False where nothing waits.
     fn give_up(&mut self) -> bool {
-        if self.waiting.cause().is_none() {
+        let Some(cause) = self.waiting.cause() else {
             return false;
-        }
+        };
         let waiting = std::mem::take(&mut self.waiting);
         let heard_of: FxHashSet<u64> = waiting.tasks().map(|task| self.task(task)).collect();
         self.waiting = waiting;
-        self.halves.give_up(|task| !heard_of.contains(&task));
+        self.halves.give_up(cause, |task| !heard_of.contains(&task));
         self.waiting.end();
         true
     }

@@ -14,6 +14,7 @@ const LINE_BYTES: usize = size_of::<Option<KeptLine>>();
 pub(crate) struct KeptLine {
     name: Rc<str>,
     number: u64,
+    turn: u64,
     task: Option<u64>,
     time_ns: Option<i64>,
     too_long: bool,
@@ -27,6 +28,7 @@ impl KeptLine {
         Self {
             name: Rc::clone(line.name),
             number: line.number,
+            turn: line.turn,
             task: line.task,
             time_ns: line.time_ns,
             too_long: line.too_long,
@@ -39,6 +41,7 @@ impl KeptLine {
         LogLine {
             name: &self.name,
             number: self.number,
+            turn: self.turn,
             task: self.task,
             time_ns: self.time_ns,
             too_long: self.too_long,
@@ -62,6 +65,8 @@ pub(crate) struct Waiting {
     /// The next one to be looked at; those before it wait.
     at: usize,
     bytes: usize,
+    /// Where the first of them stood in the logs, since nothing was kept.
+    first: Option<u64>,
 }
 
 impl Waiting {
@@ -76,16 +81,23 @@ impl Waiting {
 
     /// Keep the line that began to wait: it comes before those that waited for it. What is waited for may be kept already.
     pub(crate) fn keep_first(&mut self, line: KeptLine) {
-        self.bytes += line.bytes();
+        self.add(&line);
         self.kept.push_front(Some(line));
         self.at = 1;
     }
 
     /// Keep a line behind those that wait.
     pub(crate) fn keep(&mut self, line: KeptLine) {
-        self.bytes += line.bytes();
+        self.add(&line);
         self.kept.push_back(Some(line));
         self.at = self.kept.len();
+    }
+
+    fn add(&mut self, line: &KeptLine) {
+        self.bytes += line.bytes();
+        self.first = self
+            .first()
+            .map_or(Some(line.turn), |first| Some(first.min(line.turn)));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -127,6 +139,11 @@ impl Waiting {
         }
     }
 
+    /// No line that is kept stands before this one in the logs.
+    pub(crate) fn first(&self) -> Option<u64> {
+        self.first.filter(|_| !self.is_empty())
+    }
+
     /// Whose they are.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Option<u64>> {
         self.kept.iter().flatten().map(|line| line.task)
@@ -141,6 +158,7 @@ mod tests {
         KeptLine::of(&LogLine {
             name: &"log".into(),
             number: 1,
+            turn: 1,
             task: Some(task),
             time_ns: None,
             too_long: false,

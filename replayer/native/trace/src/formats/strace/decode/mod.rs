@@ -15,7 +15,7 @@ use crate::formats::strace::decode::{file as on_file, path as on_path, time as o
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
 use crate::op::Op;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Reads the arguments of one system call; None where they are not readable.
 pub(crate) type Decoder = for<'a> fn(&Scanned<'a>) -> Option<Kind<'a>>;
@@ -25,6 +25,8 @@ pub(crate) struct Decoders {
     by_name: FxHashMap<&'static [u8], (&'static str, Decoder)>,
     /// Those that were asked for last, by a number that is made of their names: most logs hold a dozen kinds of calls.
     recent: [Option<(&'static str, Decoder)>; RECENT],
+    /// The calls that name files by path.
+    on_names: FxHashSet<&'static [u8]>,
 }
 
 /// Decoders that are found without a search (chosen).
@@ -44,7 +46,15 @@ impl Decoders {
                 .map(|&(name, decoder)| (name.as_bytes(), (name, decoder)))
                 .collect(),
             recent: [None; RECENT],
+            on_names: (on_path::DECODERS.iter().chain(on_time::DECODERS))
+                .map(|(name, _)| name.as_bytes())
+                .collect(),
         }
+    }
+
+    /// Whether a system call names files by path, or lists them.
+    pub(crate) fn names_file(&self, name: &[u8]) -> bool {
+        name.starts_with(b"getdents") || self.on_names.contains(name)
     }
 
     /// The decoder of a system call, and its name.
