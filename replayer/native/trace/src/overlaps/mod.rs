@@ -71,6 +71,8 @@ pub(crate) type Sooner = (u64, u64);
 pub(crate) struct Orders {
     of_names: FxHashMap<u64, Vec<Sooner>>,
     of_listings: FxHashMap<u64, Vec<Sooner>>,
+    /// The lines in which calls were entered that others waited for, and that failed.
+    failed: FxHashSet<u64>,
 }
 
 /// Calls that others which are under way may overlap: more are seldom made while one of them lasts (chosen).
@@ -81,7 +83,7 @@ const MOST_KEPT: usize = 32_768;
 const MOST_REFUTED: usize = 1024;
 /// Calls that are held against others, and states of searches, in a pass: a log that somebody else's work makes strange may ask for a
 /// search with each line (chosen: some seconds).
-const MOST_EFFORT: u64 = 200_000_000;
+const MOST_EFFORT: u64 = 50_000_000;
 /// What a state takes, in calls that are held against others (chosen: measured, about 50).
 const STATE_EFFORT: u64 = 50;
 /// Groups of calls that overlap each other, one after the other, that a result may depend on (chosen).
@@ -109,6 +111,8 @@ pub(crate) struct Overlaps {
     /// Directories, and how many entries they had before a call that returned in this line and may have changed that.
     counts: VecDeque<(PathId, u64, i64)>,
     turns: u64,
+    /// The lines in which calls were entered that were waited for in vain: they failed.
+    vain: Vec<u64>,
     refuted: Vec<Refuted>,
     effort: u64,
 }
@@ -117,6 +121,11 @@ impl Orders {
     /// What takes effect before a call that returned in this line; None where nothing has been found out about it.
     pub(crate) fn before(&self, line: u64) -> Option<&[Sooner]> {
         self.of_names.get(&line).map(Vec::as_slice)
+    }
+
+    /// Whether a call that was entered in this line is known to have failed: it explains nothing.
+    pub(crate) fn has_failed(&self, entered: u64) -> bool {
+        self.failed.contains(&entered)
     }
 
     /// The listings that take effect before a call that returned in this line.
@@ -184,6 +193,16 @@ impl Overlaps {
     /// All calls have returned.
     pub(crate) fn end(&mut self, paths: &Paths) {
         self.settle(paths, u64::MAX);
+        if self.effort > 0 {
+            self.orders.failed.extend(self.vain.drain(..));
+        }
+    }
+
+    /// A call that others wait for has failed, and was entered in this line.
+    pub(crate) fn waited_in_vain(&mut self, entered: u64) {
+        if self.vain.len() < MOST_KEPT {
+            self.vain.push(entered);
+        }
     }
 
     /// No call from now on overlaps with one that returned before this line.

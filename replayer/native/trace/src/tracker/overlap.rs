@@ -313,12 +313,12 @@ impl Tracker {
         }
     }
 
+    /// Whether a proof is known to hold. Entries that are not known explain a result only where no call does.
     fn is_met(&mut self, proof: Proof) -> bool {
-        // Of the entries of a directory few may be known: a call that is known to change them explains more.
-        let is_of_entries = matches!(proof, Proof::Empty(_) | Proof::Filled(_));
+        let holds = self.holds(proof);
         match proof {
-            Proof::Count(..) => self.holds(proof) != Some(false),
-            _ => !is_of_entries && self.holds(proof) == Some(true),
+            Proof::Count(..) => holds != Some(false),
+            _ => holds == Some(true),
         }
     }
 

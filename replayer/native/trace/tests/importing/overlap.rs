@@ -145,7 +145,7 @@ fn overlapping(first: &str, result: &str, second: &str) -> Imported {
          2 1700000001.3 access(\"/r/free\", F_OK) = -1 ENOENT (No such file or directory)\n\
          1 1700000001.4 <... {name} resumed>) = {result}\n"
     ))
-    .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/old\tf\t5\t644\t\nold\tf\t5\t644\t\n")
+    .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/old\tf\t5\t644\t\nempty\td\t0\t755\t\nold\tf\t5\t644\t\n")
     .import()
 }
 
@@ -167,8 +167,8 @@ const SHOWN: &[(&str, &str, &str)] = &[
     ("unlink(\"/r/old\"", "0", "unlink(\"/r/old\") = -1 ENOENT (No such file or directory)"),
     ("unlink(\"/r/old\"", "0", "mkdir(\"/r/old\", 0755) = 0"),
     ("unlink(\"/r/d/old\"", "0", "rmdir(\"/r/d\") = 0"),
-    ("openat(AT_FDCWD, \"/r/d/n\", O_WRONLY|O_CREAT, 0644", "5",
-     "rmdir(\"/r/d\") = -1 ENOTEMPTY (Directory not empty)"),
+    ("openat(AT_FDCWD, \"/r/empty/n\", O_WRONLY|O_CREAT, 0644", "5",
+     "rmdir(\"/r/empty\") = -1 ENOTEMPTY (Directory not empty)"),
 ];
 
 #[test]
@@ -450,4 +450,30 @@ fn a_listing_comes_where_the_directory_had_as_many_entries() {
         assert_eq!(listed, Some(place), "{entries}: {:?}", trace.lines());
         assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
     }
+}
+
+#[test]
+fn a_call_that_failed_explains_nothing() {
+    let trace = asked(
+        "1 1700000001.00 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.00 clone(child_stack=NULL, flags=SIGCHLD) = 3\n\
+         3 1700000001.04 openat(AT_FDCWD, \"/r/b\", O_RDWR|O_CREAT, 0644 <unfinished ...>\n\
+         1 1700000001.05 access(\"/r/b\", F_OK <unfinished ...>\n\
+         2 1700000001.06 rename(\"/r/d/b\", \"/r/b\" <unfinished ...>\n\
+         1 1700000001.07 <... access resumed>) = 0\n\
+         3 1700000001.08 <... openat resumed>) = 5\n\
+         3 1700000001.11 unlink(\"/r/d/b\" <unfinished ...>\n\
+         3 1700000001.12 <... unlink resumed>) = 0\n\
+         2 1700000001.13 <... rename resumed>) = -1 ENOENT (No such file or directory)\n",
+    )
+    .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/b\tf\t5\t644\t\n")
+    .import();
+    let lines = trace.lines();
+    let order = [
+        "open r/b #0 = 0",
+        "access r/b = 0",
+        "unlink r/d/b = 0",
+        "rename r/d/b r/b = -2",
+    ];
+    assert_eq!(lines, order);
 }

@@ -5,7 +5,7 @@ use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
 use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::halves::{Entered, Entry, Halves};
+use crate::formats::strace::halves::{Entered, Entry, Half, Halves};
 use crate::formats::strace::numbers::Numbers;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::streams::{LogLine, Streams};
@@ -48,8 +48,8 @@ pub(super) struct Importer {
     first_number: Option<u64>,
     unnumbered: bool,
     durations: bool,
-    /// The line that is being taken was not put together from two.
-    pub(super) is_whole: bool,
+    /// The line that is being taken may wait for the call of another task: one that was put together from two cannot be taken once more.
+    pub(super) may_wait: bool,
     /// That line, counted over all logs.
     now: u64,
 }
@@ -69,7 +69,7 @@ impl Importer {
             first_number: None,
             unnumbered: false,
             durations: false,
-            is_whole: true,
+            may_wait: true,
             now: 0,
         }
     }
@@ -359,6 +359,9 @@ impl Importer {
         if let Some(cause) = self.cause(tracker, &call) {
             self.waiting.begin(cause);
         } else {
+            if self.waiting.cause() == Some(at.task) && !outcome.is_ok() {
+                tracker.overlaps.waited_in_vain(at.line);
+            }
             let under_way = self.halves.oldest().into_iter();
             let oldest = under_way.chain(self.waiting.first()).min();
             tracker.note_overlap(&call, (at.line, self.now), oldest);
@@ -369,9 +372,8 @@ impl Importer {
 
     /// The task whose call, under way, must have taken effect before this one.
     fn cause(&mut self, tracker: &mut Tracker, call: &Call<'_>) -> Option<u64> {
-        // A line that was put together from two cannot be taken once more.
         let is_awaited = |cause| cause == call.task;
-        if !self.is_whole || !self.waiting.cause().is_none_or(is_awaited) {
+        if !self.may_wait || !self.waiting.cause().is_none_or(is_awaited) {
             return None;
         }
         let orders = &tracker.overlaps.orders;
@@ -387,10 +389,12 @@ impl Importer {
         if let Some(sooner) = orders.before(self.now) {
             return first_of(sooner);
         }
-        let mut others = self.halves.awaitable().peekable();
-        others.peek()?;
+        let may_explain = |(_, half): &(u64, &Half)| !orders.has_failed(half.entered);
+        let others: Vec<_> = self.halves.awaitable().filter(may_explain).collect();
+        others.first()?;
         let wanting = tracker.wanting(call)?;
         others
+            .into_iter()
             .find(|(task, half)| {
                 let entered = half.entered(*task);
                 let explains = |other: &Call<'_>| tracker.explains(other, &wanting);

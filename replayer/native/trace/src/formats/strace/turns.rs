@@ -55,6 +55,10 @@ pub(crate) fn import(
     Ok(importer.finish(tracker, &streams))
 }
 
+/// How often a line waits, at most (chosen). All else takes a line from the log or from those that are kept: so an import ends, whatever
+/// calls are taken to explain each other.
+const MOST_WAITS: u8 = 16;
+
 /// Whether the turn of a line has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
@@ -86,8 +90,9 @@ impl Importer {
         line: &LogLine<'_>,
     ) -> Result<(bool, Turn), TraceError> {
         let cause = self.waiting.cause();
-        self.is_whole = self.cut.is_none();
-        if self.is_whole && cause.is_some_and(|cause| cause != self.task(line.task)) {
+        let is_whole = self.cut.is_none();
+        self.may_wait = is_whole && line.waits < MOST_WAITS;
+        if is_whole && cause.is_some_and(|cause| cause != self.task(line.task)) {
             return Ok((true, Turn::Behind));
         }
         let understood = self.line(tracker, line)?;
