@@ -137,4 +137,4 @@ def test_studies_are_listed_with_their_time(capsys: pytest.CaptureFixture[str]) 
     assert main(["study"]) == 0
     out = capsys.readouterr().out
     assert [line[0] for line in out.splitlines() if not line.startswith(" ")] == list("ABCDE")
-    assert "one target takes 3 min, and the time to lay out files" in out
+    assert "one target takes 3 min, and the time to lay out files" in " ".join(out.split())
