@@ -18,8 +18,8 @@ from replayer.trace import (
     load_windows,
     take_census,
 )
-from replayer.trace.formats import FORMATS
 from replayer.trace.importing import MARKER
+from replayer.trace.native import formats
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory, as the traced machine named it, whose files are the trace; repeatable",
     )
     parser.add_argument(
-        "--format", choices=sorted(FORMATS), help="what the files are; found out if left out"
+        "--format", choices=sorted(formats()), help="what the files are; found out if left out"
     )
     _add_knowledge(parser)
     parser.add_argument(

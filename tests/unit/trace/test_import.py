@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from replayer.cli import main
-from replayer.trace import ImportOptions, TraceError, Window, import_trace, load_trace
-from replayer.trace.formats import FORMATS
+from replayer.trace import ImportOptions, TraceError, Window, import_trace, load_trace, native
 
 FRONT = Path(__file__).parent / "logs" / "front.strace"
 """A real page view of WordPress, from accept to accept."""
@@ -128,18 +127,15 @@ def test_what_cannot_be_meant_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", native.formats())
 def test_every_format_keeps_the_contract(name: str) -> None:
-    form = FORMATS[name]
-    assert name == form.NAME
-    assert form.ABOUT
-    assert form.is_applicable(b"the quick brown fox\n" * 100) == "no"
-    assert form.is_applicable(b"") == "need more"
+    assert native.is_applicable(name, b"the quick brown fox\n" * 100) == "no"
+    assert native.is_applicable(name, b"") == "need more"
 
 
 def test_only_the_importer_of_strace_takes_a_strace_log() -> None:
     head = FRONT.read_bytes()[:4096]
-    takers = [name for name, form in FORMATS.items() if form.is_applicable(head) == "yes"]
+    takers = [name for name in native.formats() if native.is_applicable(name, head) == "yes"]
     assert takers == ["strace"]
 
 
