@@ -32,7 +32,6 @@ from replayer.capture.processes import (
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recording import StraceRecording, Watch, record_attached, record_command
 from replayer.capture.refusal import NothingRecordedError, TracerError
-from replayer.capture.rehearsal import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
 from replayer.capture.signals import Inbox
@@ -46,6 +45,7 @@ from replayer.capture.strace import (
     try_strace,
 )
 from replayer.capture.tree import Listed, Listing, list_tree
+from replayer.capture.untraced_runs import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_bytes, format_count
 from replayer.trace import Computed, Untraced, explain_empty

@@ -28,8 +28,8 @@ from replayer.capture.processes import (
 from replayer.capture.progress import Progress, say
 from replayer.capture.refusal import LostLogError
 from replayer.capture.signals import Inbox, Notice, Sender
-from replayer.keeper import follow
 from replayer.measure.clock import monotonic_ns
+from replayer.supervisor import follow
 
 __all__ = ["StraceRecording", "Watch", "record_attached", "record_command"]
 

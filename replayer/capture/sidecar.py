@@ -6,7 +6,7 @@ import time
 from typing import Literal
 
 from replayer.capture.processes import ProcessState
-from replayer.capture.rehearsal import Rehearsals
+from replayer.capture.untraced_runs import Rehearsals
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.frozen import Frozen
 

@@ -12,7 +12,7 @@ from enum import Enum
 from types import FrameType, TracebackType
 from typing import Self
 
-from replayer.keeper import unhear_interrupts
+from replayer.supervisor import unhear_interrupts
 
 __all__ = ["Inbox", "Notice", "Sender"]
 

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 from replayer._native import Finding, Sandbox, Task
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, in_one_line
-from replayer.keeper import hung_calls
 from replayer.paths import is_folder, is_link
 from replayer.run.marker import MARKER, Identity, identify, owner_in
 from replayer.run.targets import DEFAULT_FOLDER
 from replayer.run.watchdog import Watchdog, ask
+from replayer.supervisor import hung_calls
 
 R = TypeVar("R")
 

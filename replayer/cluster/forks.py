@@ -9,7 +9,7 @@ import os
 import signal
 from contextlib import suppress
 
-from replayer.keeper import follow, follow_no_more
+from replayer.supervisor import follow, follow_no_more
 
 __all__ = ["forks_follow", "forks_follow_no_more", "kill_fork", "stay"]
 

@@ -26,7 +26,6 @@ from replayer.cluster.forks import stay
 from replayer.cluster.wire import WorkerState
 from replayer.cluster.worker_run import WorkerRun, WorkerTerms
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
-from replayer.keeper import leave_now
 from replayer.measure.facts import collect_machine
 from replayer.run.exit_watchdog import last_words, tidies_for
 from replayer.run.interruption import InterruptedRunError, Interruption
@@ -35,6 +34,7 @@ from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.progress import SilentProgress, make_progress
 from replayer.run.roles import is_forked
 from replayer.run.targets import NamedTarget
+from replayer.supervisor import leave_now
 
 __all__ = ["WorkerProcess", "open_worker_process"]
 

@@ -15,8 +15,8 @@ from replayer.errors import ReplayerError
 __all__ = [
     "JobFile",
     "JobFileError",
+    "JobFileLine",
     "Option",
-    "Place",
     "Section",
     "groups",
     "parse_job_file",
@@ -36,7 +36,7 @@ class JobFileError(ReplayerError):
 
 
 @dataclass(frozen=True)
-class Place:
+class JobFileLine:
     """A line of a file, for messages."""
 
     file: str
@@ -58,7 +58,7 @@ class Option:
 
     name: str
     value: str | None
-    place: Place
+    place: JobFileLine
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Section:
 
     name: str
     options: tuple[Option, ...]
-    place: Place
+    place: JobFileLine
 
     def value(self, *names: str) -> str | None:
         """Return the value of an option under any of its names; the last one counts, as in fio."""
@@ -111,12 +111,14 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
         JobFileError: With file and line.
     """
     if len(text) > MOST_BYTES:
-        Place(source, 1).refuse(f"a job file has at most {MOST_BYTES:,} bytes, got {len(text):,}")
+        JobFileLine(source, 1).refuse(
+            f"a job file has at most {MOST_BYTES:,} bytes, got {len(text):,}"
+        )
     shared: list[Option] = []
-    sections: list[tuple[str, list[Option], Place]] = []
+    sections: list[tuple[str, list[Option], JobFileLine]] = []
     current: list[Option] | None = None
     for number, raw in enumerate(text.splitlines(), start=1):
-        place, line = Place(source, number), re.split("[;#]", raw, maxsplit=1)[0].strip()
+        place, line = JobFileLine(source, number), re.split("[;#]", raw, maxsplit=1)[0].strip()
         if not line:
             continue
         if line.startswith("["):
@@ -134,10 +136,12 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
     return JobFile(source, _checked(sections, source))
 
 
-def _checked(sections: list[tuple[str, list[Option], Place]], source: str) -> tuple[Section, ...]:
+def _checked(
+    sections: list[tuple[str, list[Option], JobFileLine]], source: str
+) -> tuple[Section, ...]:
     if not 0 < len(sections) <= MOST_SECTIONS:
         message = f"a job file has 1 to {MOST_SECTIONS} jobs, got {len(sections)}"
-        Place(source, 1).refuse(message, "a job is a section other than [global]")
+        JobFileLine(source, 1).refuse(message, "a job is a section other than [global]")
     names: set[str] = set()
     for name, _, place in sections:
         if name in names:
@@ -146,7 +150,7 @@ def _checked(sections: list[tuple[str, list[Option], Place]], source: str) -> tu
     return tuple(Section(name, tuple(options), place) for name, options, place in sections)
 
 
-def _parse_head(line: str, place: Place) -> str:
+def _parse_head(line: str, place: JobFileLine) -> str:
     found = _HEAD.match(line)
     if found is None:
         place.refuse(f"{line!r}: a section ends with ]")
@@ -159,7 +163,7 @@ def _parse_head(line: str, place: Place) -> str:
     return name
 
 
-def _parse_option(line: str, place: Place, environment: Mapping[str, str]) -> Option:
+def _parse_option(line: str, place: JobFileLine, environment: Mapping[str, str]) -> Option:
     name, equals, value = (part.strip() for part in line.partition("="))
     if not equals:
         return Option(name, None, place)

@@ -18,7 +18,7 @@ from typing import IO
 
 from replayer.fio.fence import Fence, fence_around
 from replayer.fio.program import FioError, Program
-from replayer.keeper import follow
+from replayer.supervisor import follow
 
 __all__ = ["FioProcess", "Launch", "children_of", "tasks_of"]
 

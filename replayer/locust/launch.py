@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.keeper import uninterrupted
 from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
@@ -20,6 +19,7 @@ from replayer.run.addresses import UnusableAddressError
 from replayer.run.options import csv_prefix
 from replayer.run.roles import fleet_words
 from replayer.run.web_options import refuse_page_options, web_words
+from replayer.supervisor import uninterrupted
 
 __all__ = ["code_of", "command_line", "hand_over", "parsed_already"]
 

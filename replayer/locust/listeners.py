@@ -24,6 +24,7 @@ from replayer.locust.launch import command_line, parsed_already
 from replayer.locust.local_run import LocalRun, make_request, open_local_run
 from replayer.locust.master import read_carefully
 from replayer.locust.patches import correct_figures, find_refusal, leave_keys_alone, watch_csv_files
+from replayer.preflight import check_process
 from replayer.run.exit_watchdog import watch_exit
 from replayer.run.metrics import Meter, serve_metrics
 from replayer.run.options import (
@@ -43,7 +44,6 @@ from replayer.run.web_options import (
     check_web_options,
     read_address,
 )
-from replayer.surroundings import check_surroundings
 
 if TYPE_CHECKING:  # Locust's web server is not for headless runs
     from locust.web import WebUI
@@ -144,7 +144,7 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
     if isinstance(environment.runner, DistributedRunner):
         watch_exit(float(environment.stop_timeout or 0))
     try:
-        check_surroundings(sys.argv)
+        check_process(sys.argv)
         _open(environment, web_ui, Settings.read(options_of(environment)))
     except ReplayerError as error:
         _leave(in_lines(error), error.exit_code)

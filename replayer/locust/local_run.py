@@ -9,7 +9,6 @@ from locust.env import Environment
 from locust.runners import MasterRunner
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
-from replayer.keeper import leave_now
 from replayer.locust.controller import PhaseController
 from replayer.locust.runtime import Runtime
 from replayer.locust.users import (
@@ -45,6 +44,7 @@ from replayer.run.workload import Load, Workload, make_workload
 from replayer.run.writer import RunEnding, load_facts
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
+from replayer.supervisor import leave_now
 
 __all__ = ["LocalRun", "make_request", "open_local_run"]
 

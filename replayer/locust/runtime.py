@@ -16,7 +16,6 @@ from locust import User
 from locust.env import Environment
 
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on, hung_calls
 from replayer.locust import users
 from replayer.locust.engine_client import EngineClient
 from replayer.locust.stats_bridge import LocustStats
@@ -30,6 +29,7 @@ from replayer.run.prepared_run import PreparedRun
 from replayer.run.targets import explain
 from replayer.run.threads import call_in_thread
 from replayer.run.user_registry import UserRegistry
+from replayer.supervisor import give_up_on, hung_calls
 
 __all__ = ["FailedTasks", "Runtime"]
 

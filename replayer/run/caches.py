@@ -16,12 +16,12 @@ from typing import IO, Protocol
 import gevent
 
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on
 from replayer.run.descendants import Descendants
 from replayer.run.interruption import Interruption
 from replayer.run.options import CacheState
 from replayer.run.target_dir import TargetDir, may_evict_machine
 from replayer.run.targets import MountError
+from replayer.supervisor import give_up_on
 
 __all__ = ["CacheProcedure", "choose_procedure", "refuse_idle_remount", "remount"]
 

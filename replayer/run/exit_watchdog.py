@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable
 from gevent.monkey import get_original
 
 from replayer.errors import EXIT_ENVIRONMENT
-from replayer.keeper import ECHO_S, end_plainly, leave_unflushed
 from replayer.run.interruption import SIGNALS
+from replayer.supervisor import ECHO_S, end_plainly, leave_unflushed
 
 __all__ = ["ExitWatchdog", "last_words", "tidies_for", "watch_exit"]
 

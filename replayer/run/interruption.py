@@ -12,7 +12,7 @@ from enum import IntEnum
 from types import FrameType
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
-from replayer.keeper import interrupt, is_echo, take_interrupt
+from replayer.supervisor import interrupt, is_echo, take_interrupt
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from replayer.keeper import follow
+from replayer.supervisor import follow
 
 __all__ = ["start_ourselves"]
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import gevent
 from gevent.hub import get_hub
 
-from replayer.keeper import give_up_on
+from replayer.supervisor import give_up_on
 
 __all__ = ["call_in_thread", "call_within"]
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on
 from replayer.run.interruption import Interruption, Level
 from replayer.run.progress import Hang
 from replayer.run.targets import MountError, explain
+from replayer.supervisor import give_up_on
 
 __all__ = ["ANSWER_S", "MountTask", "Watchdog", "Watched", "ask", "finish"]
 

@@ -22,7 +22,6 @@ from locust.web import WebUI
 
 from replayer.cluster.cluster_run import ClusterRun, gather_pool
 from replayer.errors import ReplayerError, in_lines, keep_bug
-from replayer.keeper import interrupt, is_echo
 from replayer.locust.local_run import LocalRun, make_request, open_local_run
 from replayer.locust.users import has_scenario_users
 from replayer.measure.health import RunWarning
@@ -33,6 +32,7 @@ from replayer.run.options import options_of
 from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick, make_progress
 from replayer.run.targets import NamedTarget
+from replayer.supervisor import interrupt, is_echo
 from replayer.web.form import RunForm, RunOrder
 from replayer.web.op_totals import OpTotals
 from replayer.web.series import RunSeries

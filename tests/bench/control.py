@@ -163,7 +163,7 @@ def _running(home: Path, *mode: str) -> Iterator[int]:
             raise RuntimeError(message)
         time.sleep(0.2)
     try:
-        # Not the keeper, which we have started: the process that leads.
+        # Not the supervisor, which we have started: the process that leads.
         yield int(json.loads((home / "out" / "run.json").read_text())["process"]["pid"])
     finally:
         process.send_signal(signal.SIGINT)

@@ -79,7 +79,7 @@ class Killed:
     Attributes:
         work: What was killed.
         after_s: How long after it was begun, had made something, or began to be measured.
-        whom: ``keeper`` or ``child``.
+        whom: ``supervisor`` or ``child``.
         phase: How far it was, as its records and its folder say; ``measured``: while its users, or
             fio's jobs, worked and were measured.
         records: Run folders that were read.
@@ -200,7 +200,7 @@ def kill_once(place: Range, work: str, seed: int) -> Killed:
     """Begin a work, kill it at a random moment, and look at what it leaves."""
     draw = random.Random(f"{work} {seed}")  # noqa: S311 - a moment, no secret
     span, kind = place.span(work), draw.random()
-    whom = draw.choice(("keeper", "child"))
+    whom = draw.choice(("supervisor", "child"))
     process = place.begin(work)
     if kind < EARLY:
         after_s = span.early * draw.random()

@@ -9,7 +9,7 @@ os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
 import locust
 import pytest
 
-from replayer import keeper
+from replayer import supervisor
 
 del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
 
@@ -19,4 +19,4 @@ __all__ = ["locust"]
 @pytest.fixture
 def each_press_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take no signal for the echo of the one before, however soon it comes."""
-    monkeypatch.setattr(keeper, "ECHO_S", 0.0)
+    monkeypatch.setattr(supervisor, "ECHO_S", 0.0)

@@ -8,7 +8,7 @@ import pytest
 
 from replayer.capture.order import Telling
 from replayer.capture.progress import make_progress
-from replayer.capture.rehearsal import Preparation, Rehearsals, on_one_cpu, rehearse
+from replayer.capture.untraced_runs import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.errors import ReplayerError
 
 QUIET = make_progress(Telling.QUIET, sys.stderr)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer import keeper
+from replayer import supervisor
 from replayer._native import Sandbox
 from replayer.cli import clean, main
 from replayer.cli.clean import BEGUN, Found, look
@@ -161,7 +161,7 @@ def test_a_mount_that_hangs_ends_the_whole(
 
     opened: list[Path] = []
     monkeypatch.setattr(watchdog, "ANSWER_S", 0.1)
-    monkeypatch.setattr(keeper, "_hung", [])
+    monkeypatch.setattr(supervisor, "_hung", [])
     monkeypatch.setattr(clean, "open_folder", hang)
     assert main(["clean", str(tmp_path)]) == 3
     assert opened == [folders["a"]]

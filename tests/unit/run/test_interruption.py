@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from replayer import keeper
+from replayer import supervisor
 from replayer.run.interruption import SIGNALS, InterruptedRunError, Interruption, Level
 
 pytestmark = pytest.mark.usefixtures("each_press_counts")
@@ -50,7 +50,7 @@ def test_a_graceful_end_does_not_soften_one_at_once(interruption: Interruption) 
 def test_a_press_that_was_raised_and_went_unheard_counts(
     interruption: Interruption, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keeper, "_raised", [False])
+    monkeypatch.setattr(supervisor, "_raised", [False])
     interruption.unwatch()
     with suppress(KeyboardInterrupt):  # as a callback of gevent's loop has it
         signal.raise_signal(signal.SIGINT)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["check_surroundings"]
+__all__ = ["check_process"]
 
 
 class LostFolderError(ReplayerError):
@@ -14,7 +14,7 @@ class LostFolderError(ReplayerError):
     exit_code = EXIT_ENVIRONMENT
 
 
-def check_surroundings(words: Sequence[str]) -> None:
+def check_process(words: Sequence[str]) -> None:
     """Refuse a working directory that is gone, and names that no run folder or report could hold.
 
     Args:

@@ -1,8 +1,8 @@
-"""The keeper: a parent that can end where its child cannot.
+"""The supervisor: a parent that can end where its child cannot.
 
 A thread in a call that nothing interrupts (a dead server behind FUSE, a frozen disk) keeps its
-process from being reaped, after SIGKILL and after _exit alike, until the call returns; a shell
-waits as long. So a command that touches mounts works in a child. The keeper touches no mount: it
+process from being reaped until the call returns, after SIGKILL and after _exit alike. A shell waits
+as long. So a command that touches mounts works in a child. The supervisor touches no mount: it
 passes signals on, and ends when its child has ended or says that it would if it could.
 """
 
@@ -56,18 +56,18 @@ _raised = [False]
 _plainly = [False]
 _was_deaf = [False]
 _word: list[tuple[int, int, int]] = []
-"""In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
+"""In a child: the supervisor's process, the pipe for the exit code, and who may write to it."""
 
 
 def keep(work: Callable[[], int]) -> int:
     """Do work in a child, and return its exit code.
 
-    Returns in both processes: in the child when the work is done, in the keeper when the child has
-    ended or left.
+    Returns in both processes: in the child when the work is done, in the supervisor when the child
+    has ended or left.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED, signal.SIGCHLD})
-    keeper = os.getpid()
+    supervisor = os.getpid()
     atexit.register(_leave)  # the first to be registered is the last to be done
     child = os.fork()
     if child:
@@ -76,12 +76,12 @@ def keep(work: Callable[[], int]) -> int:
         end_plainly()
         return _code[0]
     os.close(reading)
-    follow(keeper, signal.SIGKILL)
+    follow(supervisor, signal.SIGKILL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
         sys.unraisablehook = _keep_quiet_of_interrupts
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    _word.append((keeper, writing, os.getpid()))
+    _word.append((supervisor, writing, os.getpid()))
     return work()
 
 
@@ -105,7 +105,7 @@ def is_echo(number: int) -> bool:
     """Whether a signal that came just now is the one before once more; to be asked once of each.
 
     ``timeout`` and supervisors signal a whole group of processes: the child has it then, and the
-    keeper, which cannot know that, passes its own on.
+    supervisor, which cannot know that, passes its own on.
     """
     now_s = time.monotonic()
     if now_s - _heard_s.get(number, -ECHO_S) < ECHO_S:
@@ -175,14 +175,14 @@ def leave_now(code: int) -> NoReturn:
 
 def leave_unflushed(code: int) -> NoReturn:
     """End this process at once, even where another thread is writing and nobody reads."""
-    for keeper, pipe, child in _word:
+    for supervisor, pipe, child in _word:
         # A thread in the kernel holds every descriptor: readers of our output wait for its end.
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
         if child == os.getpid():  # a worker that it has forked ends for itself alone
             os.write(pipe, bytes([code]))
-            os.kill(keeper, signal.SIGCHLD)
+            os.kill(supervisor, signal.SIGCHLD)
     os._exit(code)
 
 

@@ -1,4 +1,4 @@
-"""The keeper ends as its child does, passes signals on, and ends before a child that cannot."""
+"""The supervisor ends as its child does, passes signals on, and ends before a child that cannot."""
 
 import signal
 import subprocess
@@ -8,19 +8,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from replayer import keeper
+from replayer import supervisor
 from tests.processes import is_there
 
 PROGRAM = """
 import os, signal, sys, time
-from replayer import keeper
+from replayer import supervisor
 
 def work():
     print(os.getpid(), os.getppid(), flush=True)
     {body}
     return 7
 
-sys.exit(keeper.keep(work))
+sys.exit(supervisor.keep(work))
 """
 
 
@@ -46,14 +46,14 @@ def start() -> Iterator[Start]:
 
 def first_line(process: Process) -> tuple[int, int]:
     assert process.stdout is not None
-    child, keeper = map(int, process.stdout.readline().split())
-    return child, keeper
+    child, supervisor = map(int, process.stdout.readline().split())
+    return child, supervisor
 
 
 def test_the_work_is_done_in_a_child_and_its_exit_code_is_the_keepers(start: Start) -> None:
     process = start("pass")
-    child, keeper = first_line(process)
-    assert (keeper, child != keeper) == (process.pid, True)
+    child, supervisor = first_line(process)
+    assert (supervisor, child != supervisor) == (process.pid, True)
     assert process.wait(10) == 7
 
 
@@ -69,7 +69,7 @@ class Swallows:
 def fail():
     raise ValueError("something else")
 Swallows(lambda: signal.raise_signal(signal.SIGINT))
-print(keeper.take_interrupt())
+print(supervisor.take_interrupt())
 Swallows(fail)""")
     said, _ = process.communicate(timeout=10)
     assert said.splitlines()[1] == "True"
@@ -78,15 +78,15 @@ Swallows(fail)""")
 
 
 def test_what_comes_again_at_once_is_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeper, "_heard_s", {})
+    monkeypatch.setattr(supervisor, "_heard_s", {})
     now_s = 5.0
     monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    assert not keeper.is_echo(signal.SIGINT)
-    now_s += keeper.ECHO_S / 2
-    assert keeper.is_echo(signal.SIGINT)
-    assert not keeper.is_echo(signal.SIGTERM), "that is another one"
-    now_s += keeper.ECHO_S
-    assert not keeper.is_echo(signal.SIGINT), "somebody means it"
+    assert not supervisor.is_echo(signal.SIGINT)
+    now_s += supervisor.ECHO_S / 2
+    assert supervisor.is_echo(signal.SIGINT)
+    assert not supervisor.is_echo(signal.SIGTERM), "that is another one"
+    now_s += supervisor.ECHO_S
+    assert not supervisor.is_echo(signal.SIGINT), "somebody means it"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -128,9 +128,9 @@ def test_a_child_that_cannot_end_lets_its_keeper_and_its_readers_go(
 ) -> None:
     # A stopped child stands for one that the kernel holds: it can be reaped as little.
     process = start("""
-keeper.os._exit = lambda code: os.kill(os.getpid(), signal.SIGSTOP)
+supervisor.os._exit = lambda code: os.kill(os.getpid(), signal.SIGSTOP)
 print("last words", flush=True)
-keeper.leave_now(4)
+supervisor.leave_now(4)
 """)
     child, _ = first_line(process)
     begun = time.monotonic()
@@ -140,7 +140,7 @@ keeper.leave_now(4)
     assert out == "last words\n"
     assert time.monotonic() - begun < 5
     deadline = time.monotonic() + 10
-    while is_there(child):  # it is killed with its keeper
+    while is_there(child):  # it is killed with its supervisor
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -148,7 +148,7 @@ keeper.leave_now(4)
 def test_a_worker_that_hangs_does_not_end_whoever_leads_it(start: Start) -> None:
     process = start("""
 if os.fork() == 0:
-    keeper.leave_now(3)
+    supervisor.leave_now(3)
 os.wait()
 time.sleep(0.5)
 print("led to the end", flush=True)
@@ -161,8 +161,8 @@ print("led to the end", flush=True)
 
 def test_hung_calls_make_it_leave_with_the_code_that_was_said(start: Start) -> None:
     process = start("""
-keeper.give_up_on("a mount")
-keeper.end_with(3)
+supervisor.give_up_on("a mount")
+supervisor.end_with(3)
 import threading
 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 """)
