@@ -98,7 +98,7 @@ main() {
     say "checks and tests of Rust beside the tests of Python"
     local log
     log=$(mktemp)
-    nice .venv/bin/just check-code >"$log" 2>&1 &
+    .venv/bin/just check-code >"$log" 2>&1 &
     local checks=$! code=0
     .venv/bin/just all || code=$?
     say "checks, and tests of Rust"

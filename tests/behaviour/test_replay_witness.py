@@ -51,9 +51,12 @@ def numbers_of(op: str, operands: str) -> tuple[int, ...]:
     if not addressed and op not in {"lseek", "ftruncate", "truncate"}:
         return ()
     words = operands.split(", ")[1:]
-    return tuple(
-        int(word, 0) for word in words[addressed:] if re.fullmatch(r"0x[0-9a-f]+|\d+", word)
-    )
+    numbers = [int(word, 0) for word in words[addressed:] if re.fullmatch(r"0x[0-9a-f]+|\d+", word)]
+    if op in {"preadv2", "pwritev2"}:
+        numbers[-1] &= (
+            0xFFFF_FFFF  # flags are an int: the upper half of the register holds anything
+        )
+    return tuple(numbers)
 
 
 def parse_call(name: str, operands: str, result: str, top: str) -> Call:

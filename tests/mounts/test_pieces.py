@@ -14,7 +14,8 @@ pytestmark = [pytest.mark.mounts, pytest.mark.timeout(900)]  # of a piece on all
 
 REFERENCE = "tmpfs"
 
-_PAGES = {"getdents ok": "how many calls a listing takes: FUSE answers in pages of its own size"}
+_OWN_PAGES = "how many calls a listing takes: FUSE answers in pages of its own size"
+_PAGES = {"getdents ok": _OWN_PAGES, "getdents END": _OWN_PAGES}
 _LISTS = {
     "xattr E": "no POSIX access control lists: EOPNOTSUPP where others say ENODATA",
     "setxattr ok": "nor can any be set",

@@ -101,7 +101,7 @@ def test_every_command_line_is_one_that_the_program_takes(path: Path) -> None:
 def test_thresholds_are_on_what_the_run_will_have(path: Path) -> None:
     (words,) = [words for words in lines_of(path) if words[0] == "run"]
     arguments = cli.parse_words(words)
-    arguments.results = "none"
+    arguments.results, arguments.command_line = "none", []
     settings = Settings.read(arguments)
     assert settings.thresholds
     seconds = int(re.fullmatch(r"(\d+)s", arguments.run_time).group(1))  # type: ignore[union-attr]
