@@ -98,7 +98,7 @@ main() {
     say "checks and tests of Rust beside the tests of Python"
     local log
     log=$(mktemp)
-    .venv/bin/just check-code >"$log" 2>&1 &
+    nice -n 19 .venv/bin/just check-code >"$log" 2>&1 &
     local checks=$! code=0
     .venv/bin/just all || code=$?
     say "checks, and tests of Rust"
