@@ -197,7 +197,7 @@ class Outcome:
         """What the call returned (bytes, offset; size for stat), 0 if it returns nothing."""
     @property
     def outcome(self) -> str:
-        """``ok``, an errno name or ``SHORT``."""
+        """``ok``, an errno name, ``SHORT``, or ``END``: the call went well and found the end."""
     @property
     def service_ns(self) -> int: ...
 
