@@ -58,6 +58,9 @@ class FioProcess:
     """A running fio."""
 
     def __init__(self, launch: Launch) -> None:
+        # Once, before fio works: a path on a mount that hangs is not looked up again.
+        folder = launch.folder.resolve()
+        self._targets = (f"{folder}/", str(launch.device or folder))
         self._process = _start(launch)
         self._documents: queue.Queue[str] = queue.Queue(MOST_DOCUMENTS)
         self._messages: deque[str] = deque(maxlen=MOST_MESSAGES)
@@ -94,9 +97,20 @@ class FioProcess:
     def is_at_work(self) -> bool:
         """Whether its jobs have begun: before that it lays their files out itself.
 
-        Jobs are its processes, or further threads (run_threads() of fio's backend.c).
+        Jobs are its processes, or further threads (run_threads() of fio's backend.c). Threads that
+        run before any file is open test the clock (fio_monotonic_clocktest() of its gettime.c).
         """
-        return bool(children_of(self.pid)) or len(tasks_of(self.pid)) > OWN_THREADS
+        if children_of(self.pid):
+            return True
+        return len(tasks_of(self.pid)) > OWN_THREADS and self._has_opened_a_target()
+
+    def _has_opened_a_target(self) -> bool:
+        with suppress(OSError):
+            for descriptor in Path(f"/proc/{self.pid}/fd").iterdir():
+                with suppress(OSError):  # closed since
+                    if str(descriptor.readlink()).startswith(self._targets):
+                        return True
+        return False
 
     def written_bytes(self) -> int:
         """Return how much it has written itself, without its jobs, see proc_pid_io(5)."""
