@@ -10,26 +10,6 @@ from typing import Literal
 
 from replayer._native import OPS
 
-__all__ = [
-    "ALTERING",
-    "BY_NAME",
-    "FLUSHING",
-    "MAKING",
-    "PATH_OPS",
-    "PLAN_OPS",
-    "READING",
-    "SAME_AS",
-    "STORING",
-    "TIMED_OPS",
-    "TO_THE_END",
-    "TRACE_OPS",
-    "UNTIMED",
-    "WRITING",
-    "Op",
-    "names_where",
-    "timed_as",
-]
-
 
 @dataclass(frozen=True)
 class Op:

@@ -12,16 +12,6 @@ from pathlib import Path
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = [
-    "ClosedPathError",
-    "UnaskablePathError",
-    "exists",
-    "is_file",
-    "is_folder",
-    "is_link",
-    "replace_content",
-]
-
 NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """What the system says of a path that leads to nothing."""
 

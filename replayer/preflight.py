@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["check_process"]
-
 
 class LostFolderError(ReplayerError):
     """The working directory is not there any more."""

@@ -17,25 +17,6 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-__all__ = [
-    "ECHO_S",
-    "end_plainly",
-    "end_with",
-    "follow",
-    "follow_no_more",
-    "give_up_on",
-    "hear_interrupts",
-    "hung_calls",
-    "interrupt",
-    "is_echo",
-    "keep",
-    "leave_now",
-    "leave_unflushed",
-    "take_interrupt",
-    "unhear_interrupts",
-    "uninterrupted",
-]
-
 PASSED = frozenset(
     {
         *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),

@@ -22,8 +22,6 @@ from replayer.measure import (
 )
 from replayer.ops import FLUSHING, STORING
 
-__all__ = ["find_acknowledged"]
-
 O_DSYNC = 0o10000  # open(2) on x86-64; O_SYNC holds this bit too
 
 

@@ -13,9 +13,6 @@ from replayer.analysis.slots import SERVICE
 from replayer.analysis.works import Work, steps_by_transaction
 from replayer.measure import Histogram, Of, RunRecord, samples_of
 
-__all__ = ["find_between", "find_outliers", "find_tails"]
-
-
 FEWEST = 100  # transactions: a p95 of fewer has too few above it; chosen
 FEWEST_P99 = 1_000  # chosen
 OUTLIER_FACTOR = 100.0  # chosen: an outlier takes 100 times the median

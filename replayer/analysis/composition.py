@@ -28,9 +28,6 @@ from replayer.measure import (
     TransactionSummary,
 )
 
-__all__ = ["analyse"]
-
-
 MOST_NAMED = 4  # chosen: of subjects in one sentence
 
 _OVER_ALL = (("cliffs and other steps", steps.FEWEST), ("drift", drift.SHORTEST))

@@ -21,9 +21,6 @@ from replayer.analysis.finding import FirstTouch
 from replayer.analysis.slots import IntervalSeries
 from replayer.measure import RunRecord
 
-__all__ = ["Slope", "begins_slowly", "exceedance", "find_first_touches", "find_slope"]
-
-
 TAIL_SHARE = 0.1  # chosen: the tenth of the values that are its tail
 FEWEST_OF_TAIL = 5  # values of a tail, at least: chosen
 FLOOR = 0.02  # chosen: values are not told apart below 2 %

@@ -8,22 +8,6 @@ from typing import Literal
 
 from replayer.measure import Frozen
 
-__all__ = [
-    "Acknowledged",
-    "Analysis",
-    "Drift",
-    "FirstTouch",
-    "Modes",
-    "Outliers",
-    "Promise",
-    "Silence",
-    "SlowPath",
-    "Step",
-    "Tail",
-    "TailOp",
-    "Unfinished",
-]
-
 Kind = Literal["transaction", "op"]
 
 

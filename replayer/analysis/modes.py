@@ -15,9 +15,6 @@ from replayer.analysis.works import Work
 from replayer.measure import Histogram
 from replayer.ops import STORING, names_where
 
-__all__ = ["Split", "find_modes", "find_split"]
-
-
 Floats = NDArray[np.float64]
 
 BINS_PER_OCTAVE = 8  # chosen: 9 % a bin

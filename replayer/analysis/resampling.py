@@ -21,19 +21,6 @@ from numpy.typing import NDArray
 
 from replayer.analysis.slots import Distribution
 
-__all__ = [
-    "DRAWS",
-    "LEAST_SLOTS",
-    "Figure",
-    "Interval",
-    "Resampled",
-    "ratio_interval",
-    "resample",
-    "resample_mixture",
-    "student_quantile",
-]
-
-
 _HALVINGS = 60  # beyond the digits of a float
 
 

@@ -14,8 +14,6 @@ from replayer.analysis.finding import Silence
 from replayer.analysis.slots import LATENCY, TIMES
 from replayer.measure import WAITS, Event, RunRecord, Seconds, Segment, Span, join_spans
 
-__all__ = ["find_silences"]
-
 SHORTEST_S = 2.0  # chosen: a user notices; shorter ones are in the percentiles
 LEAST_EXPECTED = 30.0  # chosen: by chance alone nothing would end 1 time in e^30
 ROUNDED = 0.001

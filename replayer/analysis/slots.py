@@ -24,22 +24,6 @@ from replayer.measure import (
     spans_of,
 )
 
-__all__ = [
-    "LATENCY",
-    "SERVICE",
-    "STUMP",
-    "TIMES",
-    "Distribution",
-    "IntervalSeries",
-    "Slots",
-    "Subject",
-    "Widening",
-    "chart_series",
-    "cut_slots",
-    "read_distributions",
-]
-
-
 LATENCY = "transaction"
 SERVICE = "transaction.service"
 TIMES = frozenset({LATENCY, SERVICE, "transaction.lag", "event.lag"})

@@ -21,9 +21,6 @@ from replayer.analysis.finding import Drift, Step
 from replayer.analysis.slots import TIMES, IntervalSeries
 from replayer.measure import RunRecord
 
-__all__ = ["Shift", "find_changes", "find_shifts"]
-
-
 Floats = NDArray[np.float64]
 
 SHORTEST = 8  # chosen: values on each side of a step, fewer may be a stall

@@ -13,8 +13,6 @@ from replayer.analysis.slots import LATENCY, TIMES, Kind
 from replayer.analysis.steps import WORTH_SHARE
 from replayer.measure import OUTSIDE, Histogram, RunRecord, Target
 
-__all__ = ["Work", "find_works", "steps_by_transaction", "steps_within"]
-
 
 def steps_by_transaction(record: RunRecord) -> dict[str, list[Mapping[str, Any]]]:
     """Return the steps of each transaction, however deep they lie; none of a plan of another kind.

@@ -10,8 +10,6 @@ from typing import Literal
 
 from replayer.measure import Frozen
 
-__all__ = ["Advice", "Options", "Rule", "Service", "always", "on", "when", "when_set"]
-
 Weight = Literal["warning", "consider", "good", "ask"]
 Service = Literal["Amazon EFS", "Amazon FSx", "NFS", "other"]
 

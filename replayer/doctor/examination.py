@@ -21,8 +21,6 @@ from replayer.report import PLAIN, Style, fold
 from replayer.run.interruption import Interruption
 from replayer.run.watchdog import ask
 
-__all__ = ["PHP_ADVICE", "Examination", "examine", "render_examination"]
-
 _OPCACHE = "PHP manual, 'OPcache: Runtime Configuration'"
 
 PHP_ADVICE = (

@@ -2,8 +2,6 @@
 
 from replayer.doctor.advice import Advice, Options, Rule, Service, always, on, when, when_set
 
-__all__ = ["LARGEST_BYTES", "NFS_RULES", "is_tunnelled"]
-
 LARGEST_BYTES = 1_048_576  # nfs(5), rsize: the largest payload that the Linux client supports
 _LONG_S = 30  # chosen: ten times the default
 _LEAST_S, _MOST_S = 3, 60  # nfs(5): acregmin and acregmax unless set

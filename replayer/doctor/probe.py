@@ -34,8 +34,6 @@ from replayer.run.targets import NamedTarget, check_place
 from replayer.run.watchdog import ANSWER_S, HASTE_S, Watchdog, ask, finish
 from replayer.scenario import parse_scenario
 
-__all__ = ["Probe", "ProbedOp", "clean_command", "run_probe"]
-
 PROBE_S = 8.0  # chosen: with making and removing the folder about ten seconds
 GRACE_NS = 2_000_000_000  # chosen: for a transaction that is cancelled to end
 THREADS = 4

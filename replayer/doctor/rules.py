@@ -10,8 +10,6 @@ from replayer.doctor.advice import Advice, Options, Rule, Service, always, on, w
 from replayer.doctor.nfs import NFS_RULES, is_tunnelled
 from replayer.measure import MountFacts
 
-__all__ = ["DISK_RULES", "RULES", "advise", "service_of"]
-
 _HELPER = "Amazon EFS User Guide, 'Mount settings used by EFS mount helper'"
 _TIPS = "Amazon EFS User Guide, 'Amazon EFS performance tips'"
 _EFS: frozenset[Service] = frozenset({"Amazon EFS"})

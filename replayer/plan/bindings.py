@@ -12,8 +12,6 @@ from replayer.scenario.places import Place, template_parts
 from replayer.scenario.refusals import show_key
 from replayer.scenario.steps import List, Readlink, Rmdir, StepPart
 
-__all__ = ["compile_copy", "compile_parts", "compile_place", "compile_template", "refuse"]
-
 TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
 

@@ -9,8 +9,6 @@ from replayer.scenario import steps as s
 from replayer.scenario.document import Key
 from replayer.scenario.references import draws_of
 
-__all__ = ["check_bounds", "check_pickers", "largest_write"]
-
 MAX_NUMBER = 2**63 - 1
 MAX_PICKERS = 2**16
 MAX_READ_BYTES = 2**30

@@ -19,8 +19,6 @@ from replayer.scenario.document import Key
 from replayer.scenario.flow import APART
 from replayer.scenario.references import places_of
 
-__all__ = ["OPEN_FLAGS", "compile_steps"]
-
 OPEN_FLAGS: Mapping[str, int] = {
     # Linux x86-64, from asm-generic/fcntl.h
     "rdonly": 0o0,

@@ -11,8 +11,6 @@ from replayer.plan.randomness import Stream
 from replayer.plan.spread import ZERO, Spread, equally, uniform, weighted
 from replayer.trace import TraceCensus, TraceFacts, take_census
 
-__all__ = ["Census"]
-
 BLOCK_BYTES = 4096
 """Chosen: the block of ext4, xfs and most servers; what a small file takes at least."""
 

@@ -15,8 +15,6 @@ from replayer.scenario.places import template_parts
 from replayer.scenario.references import places_of
 from replayer.scenario.walk import walk_steps
 
-__all__ = ["changed_datasets"]
-
 WRITING = frozenset({"wronly", "rdwr", "create", "creat", "trunc", "append"})
 
 BUILT_IN = {

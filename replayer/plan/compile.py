@@ -17,8 +17,6 @@ from replayer.scenario.draws import DurationDraw
 from replayer.scenario.flow import names_of
 from replayer.scenario.model import Compressible, Dataset, Scenario, wrong_users
 
-__all__ = ["compile_plan"]
-
 POOL_BYTES = 4 * 1024 * 1024
 """Chosen: larger than what file systems compress at once (records of 128 KiB)."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from replayer.trace import TraceFacts
 
-__all__ = ["FORMAT", "Plan", "canonical_bytes", "steps_of"]
-
 FORMAT = 1
 
 

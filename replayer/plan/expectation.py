@@ -17,8 +17,6 @@ from replayer.plan.room import Room, count_names
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 from replayer.plan.tally import Tally
 
-__all__ = ["expect_transaction"]
-
 V = TypeVar("V")
 
 

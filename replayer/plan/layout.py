@@ -20,8 +20,6 @@ from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.places import template_parts
 from replayer.scenario.refusals import show_key
 
-__all__ = ["compile_entries"]
-
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
 LINK_MODE = 0o777

@@ -13,8 +13,6 @@ from typing import Any
 from replayer.ops import PATH_OPS, PLAN_OPS, READING, SAME_AS, TRACE_OPS, WRITING
 from replayer.plan.summary import TransactionExpectation
 
-__all__ = ["LIMIT_POINTS", "Likeness", "Row", "calls_of", "compare_calls"]
-
 LIMIT_POINTS = 2.0
 """Chosen: no kind of call may be off by more than one call in fifty."""
 

@@ -3,8 +3,6 @@
 import posixpath
 from collections.abc import Callable
 
-__all__ = ["find_through_links"]
-
 MAX_LINKS = 40  # MAXSYMLINKS of Linux
 
 

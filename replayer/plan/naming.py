@@ -6,8 +6,6 @@ where a path may come to mean another file. Here it is said before anything runs
 
 from replayer.plan.document import Plan
 
-__all__ = ["say_limits", "tells_by_name"]
-
 
 def tells_by_name(plan: Plan) -> bool:
     """Whether files of the same last name are one to whoever verifies."""

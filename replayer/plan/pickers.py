@@ -9,8 +9,6 @@ from replayer.plan.randomness import GAMMA, mix64
 from replayer.scenario.manifests import Entry
 from replayer.scenario.places import Hot, Zipf
 
-__all__ = ["Pickers", "candidates_of", "zipf_segments"]
-
 SCALE = 2**32
 """Chosen: the sum of a Zipf picker's weights; far finer than any run can tell."""
 

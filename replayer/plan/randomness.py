@@ -6,8 +6,6 @@ Source: Steele, Lea and Flood, 'Fast splittable pseudorandom number generators',
 from collections.abc import MutableSequence
 from typing import TypeVar
 
-__all__ = ["Stream", "mix64"]
-
 MASK = 2**64 - 1
 GAMMA = 0x9E3779B97F4A7C15
 

@@ -2,8 +2,6 @@
 
 from replayer.scenario.problems import ScenarioError
 
-__all__ = ["PlanError"]
-
 
 class PlanError(ScenarioError):
     """A scenario cannot be compiled for the users, seed and datasets asked for."""

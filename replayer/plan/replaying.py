@@ -17,8 +17,6 @@ from replayer.scenario.model import wrong_users
 from replayer.scenario.problems import nearest_hint
 from replayer.trace import TraceFacts
 
-__all__ = ["Pace", "ReplayOptions", "choose_requests", "compile_replay"]
-
 Pace = Literal["asap", "closed", "timed", "open"]
 
 NANOSECONDS = 1_000_000_000

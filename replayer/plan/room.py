@@ -14,8 +14,6 @@ import numpy as np
 
 from replayer.plan.tally import Kept
 
-__all__ = ["Room", "count_names"]
-
 
 @dataclass
 class _Files:

@@ -13,8 +13,6 @@ from replayer.scenario.draws import Draw
 from replayer.scenario.manifests import Entry
 from replayer.scenario.model import Scenario
 
-__all__ = ["Book", "Scope"]
-
 
 @dataclass
 class Book:

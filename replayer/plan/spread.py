@@ -7,8 +7,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ZERO", "Spread", "constant"]
-
 Numbers = npt.NDArray[np.float64]
 
 POINTS = 256

@@ -13,8 +13,6 @@ from replayer.plan.tally import Tally
 from replayer.plan.traces import TraceSummary, describe_trace
 from replayer.plan.warming import say_warmed
 
-__all__ = ["DatasetSummary", "PlanSummary", "TransactionExpectation", "describe_plan"]
-
 BLOCK_BYTES = 4096
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from replayer.scenario.draws import Draw, Lognormal
 
-__all__ = ["RESOLUTION", "PlanDraw", "Tables", "tabulate"]
-
 RESOLUTION = 4096
 """Chosen: a table reaches to its 99.988th percentile and takes 32 KiB in an engine."""
 

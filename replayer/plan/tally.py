@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Kept", "Tally"]
-
 
 @dataclass(frozen=True)
 class Kept:

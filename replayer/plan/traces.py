@@ -10,16 +10,6 @@ from typing import Any, Literal
 
 from replayer.trace import TraceCensus, TraceFacts
 
-__all__ = [
-    "ReelPace",
-    "TraceSummary",
-    "Traces",
-    "describe_trace",
-    "plain_name",
-    "plain_names",
-    "replay_step",
-]
-
 ReelPace = Literal["asap", "closed", "timed"]
 
 BLOCK_BYTES = 4096  # chosen: the block of ext4, xfs and most servers

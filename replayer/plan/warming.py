@@ -3,8 +3,6 @@
 from replayer.measure.units import format_many, format_time_ns
 from replayer.plan.document import Plan
 
-__all__ = ["say_warmed"]
-
 
 def say_warmed(plan: Plan) -> str | None:
     """Return what is not measured of users' transactions, in a sentence; None: nothing is lost."""

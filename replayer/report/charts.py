@@ -20,25 +20,6 @@ from replayer.measure import (
     format_time_ns,
 )
 
-__all__ = [
-    "BOTTOM",
-    "LEFT",
-    "RIGHT",
-    "TOP",
-    "WIDTH",
-    "Axis",
-    "Chart",
-    "LinearScale",
-    "LogScale",
-    "Mark",
-    "colour",
-    "draw_percentiles",
-    "draw_sweep",
-    "mark",
-    "polyline",
-    "show_time",
-]
-
 WIDTH, HEIGHT = 480, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 462, 12, 218
 """The plot's own part of the picture: chosen, room for ``100 ms`` on the left and names below."""

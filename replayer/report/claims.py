@@ -13,16 +13,6 @@ from dataclasses import dataclass
 from replayer.analysis import LEAST_SLOTS, Interval, Resampled, ratio_interval
 from replayer.report.comparison import Claim, Unranked
 
-__all__ = [
-    "CLAIM_ROUNDS",
-    "Evidence",
-    "claim_notes",
-    "enumerated",
-    "has_samples",
-    "judge",
-    "say_unranked",
-]
-
 CLAIM_ROUNDS = 3
 """Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
 FEW_ROUNDS_MARGIN = 1.25

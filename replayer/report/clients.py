@@ -15,8 +15,6 @@ from replayer.measure import (
 )
 from replayer.report.document import Document
 
-__all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
-
 UNKNOWN = "{} clients began; how much came from each is written at the end, and none is there"
 Figure = tuple[int, str]
 """A target and a transaction."""

@@ -42,8 +42,6 @@ from replayer.report.ranking import Entrant, find_mix, rank_figures
 from replayer.report.replay import pause_warnings
 from replayer.verdict import Verdict, judge
 
-__all__ = ["MOST_CONTENDERS", "Side", "compare", "find_differences"]
-
 
 @dataclass(frozen=True)
 class Side:

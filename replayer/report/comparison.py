@@ -10,18 +10,6 @@ from pydantic import ConfigDict, Field
 from replayer.analysis import Acknowledged
 from replayer.measure import Frozen, Outcome, RunWarning, Target
 
-__all__ = [
-    "COMPARISON_SCHEMA",
-    "Claim",
-    "ComparedFigure",
-    "Comparison",
-    "ComparisonRow",
-    "Contender",
-    "Difference",
-    "Lacking",
-    "Unranked",
-]
-
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"
 Claim = Literal[
     "best",

@@ -11,14 +11,6 @@ from replayer.report.markdown import escape, table_lines
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import heading, note, wrapped
 
-__all__ = [
-    "TITLES",
-    "comparison_rows",
-    "render_comparison_markdown",
-    "render_comparison_table",
-    "show_interval",
-]
-
 TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
 _NEEDS = (9, 8, 7, 6, 4, 1, 5)
 

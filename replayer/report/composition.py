@@ -22,8 +22,6 @@ from replayer.report.ranking import rank
 from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.verdict import judge
 
-__all__ = ["compose"]
-
 _MOST_INCIDENTS = 10  # of each kind and target: chosen, what a person reads
 
 

@@ -36,19 +36,6 @@ from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import explain
 from replayer.verdict import find_reasons
 
-__all__ = [
-    "COST_SCHEMA",
-    "OTHERS",
-    "Cost",
-    "Costs",
-    "Prices",
-    "TargetPrices",
-    "load_prices",
-    "render_costs",
-    "work_out",
-]
-
-
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 OTHERS = "all"

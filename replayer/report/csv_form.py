@@ -14,8 +14,6 @@ from replayer.measure import Performance, RoundSummary, Statistics, TransactionS
 from replayer.report.document import Document
 from replayer.report.figures import NO_TRANSACTION
 
-__all__ = ["CSV_COLUMNS", "render_csv"]
-
 CSV_COLUMNS = (
     "run", "target", "round", "transaction", "op", "count", "errors", "cancelled", "rate_per_s",
     "throughput_per_s", "bytes", "bytes_per_s", "mean_ns", "stdev_ns", "min_ns", "p50_ns", "p95_ns",

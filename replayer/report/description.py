@@ -32,19 +32,6 @@ from replayer.report.document import Document, Incident
 from replayer.report.replay import describe_traces
 from replayer.verdict import Judgement
 
-__all__ = [
-    "describe_incident",
-    "describe_judgement",
-    "describe_machines",
-    "describe_run",
-    "describe_verdict",
-    "describe_verification",
-    "each_once",
-    "footnotes",
-    "ranking_notes",
-    "unfinished",
-]
-
 
 def describe_machines(machines: Sequence[MachineFacts]) -> str:
     """Return in one line what all have, and in what they differ.

@@ -27,8 +27,6 @@ from replayer.measure.kinds import UserKind
 from replayer.report.comparison import Claim, Unranked
 from replayer.verdict import Verdict
 
-__all__ = ["SCHEMA", "Document", "Incident", "LostLines", "RankedFigure", "RankingRow"]
-
 SCHEMA: Literal["replayer-run-1"] = "replayer-run-1"
 
 

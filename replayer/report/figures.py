@@ -26,19 +26,6 @@ from replayer.report.comparison import ComparedFigure, ComparisonRow
 from replayer.report.document import RankedFigure, RankingRow
 from replayer.report.style import Column
 
-__all__ = [
-    "COLUMNS",
-    "DASH",
-    "ERROR_TITLES",
-    "FigureRow",
-    "error_rows",
-    "figure_rows",
-    "longest",
-    "ranking_rows",
-    "show_spread",
-    "show_value",
-]
-
 DASH = "\N{EN DASH}"
 
 COLUMNS = (

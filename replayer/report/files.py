@@ -10,8 +10,6 @@ from typing import Self
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.report.style import Style
 
-__all__ = ["Destination", "ReportFiles", "write_new"]
-
 _HINT = "name a file that does not exist yet"
 
 

@@ -29,8 +29,6 @@ from replayer.measure import (
     format_time_ns,
 )
 
-__all__ = ["CLIFF_FACTOR", "Sentence", "acknowledgements", "nothing_found", "sentences"]
-
 CLIFF_FACTOR = 2.0
 """Chosen: a step to more than twice the latency is called a cliff."""
 

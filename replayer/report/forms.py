@@ -17,8 +17,6 @@ from replayer.report.markdown import render_markdown
 from replayer.report.style import Style
 from replayer.report.table import render_table
 
-__all__ = ["COMPARISON_FORMS", "FORMS", "Form", "suffixes"]
-
 _Shown = TypeVar("_Shown")
 
 

@@ -12,8 +12,6 @@ from replayer.report.description import describe_judgement
 from replayer.report.document import Document
 from replayer.report.findings import sentences
 
-__all__ = ["say_alarms", "say_figures", "say_verdict"]
-
 
 def say_verdict(document: Document) -> str:
     """Say in a sentence what the run proves."""

@@ -48,8 +48,6 @@ from replayer.report.timelines import TIMELINE_KEY, Happenings, draw_heatmap, dr
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["render_chart", "render_html"]
-
 _Context = dict[str, Any]
 _SHOWN = {"p50": "p50", "p95": "p95", "throughput": "throughput (succeeded per second)"}
 """What of transactions is shown as bars; the rest is in the full table."""

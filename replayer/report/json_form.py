@@ -14,8 +14,6 @@ from replayer.measure import Frozen
 from replayer.report.comparison import Comparison
 from replayer.report.document import Document
 
-__all__ = ["comparison_schema", "render_comparison_json", "render_json", "run_schema"]
-
 
 def run_schema() -> dict[str, Any]:
     """Return the schema (draft 2020-12) of a run's document; it allows no unknown keys."""

@@ -13,8 +13,6 @@ from replayer.report.description import unfinished
 from replayer.report.document import Document
 from replayer.report.replay import explain_divergence, first_divergences
 
-__all__ = ["render_junit"]
-
 # What XML 1.0 can hold at all (section 2.2); names and paths may hold more.
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

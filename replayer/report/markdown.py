@@ -22,8 +22,6 @@ from replayer.report.replay import (
     first_divergences,
 )
 
-__all__ = ["escape", "render_markdown", "table_lines"]
-
 _ESCAPED = str.maketrans(
     {char: f"\\{char}" for char in "\\`*_[]<>|#~&"}
     # GitHub looks for names and formulas in what is left without backslashes; see its 'Writing

@@ -14,8 +14,6 @@ from typing import Any
 from replayer.measure import RunRecord
 from replayer.measure.kinds import with_kinds
 
-__all__ = ["plan_changes", "same_work", "users_of", "work_of"]
-
 _LENGTHS = frozenset({"stop", "warm_up_ns"})
 """What a plan says of how long it lasts. ``stop`` holds the time of one round, too."""
 _FIO_LENGTHS = ("runtime=", "time_based", "ramp_time=")

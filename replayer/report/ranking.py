@@ -35,9 +35,6 @@ from replayer.report.claims import Evidence, has_samples, judge
 from replayer.report.comparison import Claim, ComparedFigure, ComparisonRow, Lacking, Unranked
 from replayer.report.document import RankedFigure, RankingRow
 
-__all__ = ["FIGURES", "Entrant", "FigureName", "find_mix", "rank", "rank_figures"]
-
-
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
 _Kind = Literal["transaction", "op"]

@@ -19,19 +19,6 @@ from replayer.measure import (
 )
 from replayer.report.document import Document
 
-__all__ = [
-    "ADVICE",
-    "DIVERGENCE_TITLES",
-    "NOTED_SHARE",
-    "describe_agreement",
-    "describe_traces",
-    "divergence_rows",
-    "explain_divergence",
-    "first_divergences",
-    "pause_warnings",
-    "schedule_warnings",
-]
-
 DIVERGENCE_TITLES = ("where", "target", "recorded", "got", "count")
 NOTED_SHARE = 0.01
 """Chosen: rounds of one replay differ by more."""

@@ -15,20 +15,6 @@ from typing import Literal, Self, TextIO
 
 from replayer.errors import in_one_line
 
-__all__ = [
-    "PLAIN",
-    "Column",
-    "Grid",
-    "Role",
-    "Style",
-    "cut",
-    "fold",
-    "lay_out_grid",
-    "no_room_for",
-    "text_width",
-]
-
-
 Role = Literal["pass", "fail", "inconclusive", "heading", "faint"]
 
 _ANSI: dict[Role, str] = {

@@ -24,8 +24,6 @@ from replayer.report.replay import (
 )
 from replayer.report.style import PLAIN, Column, Style, fold, lay_out_grid, no_room_for, text_width
 
-__all__ = ["heading", "note", "render_table", "wrapped"]
-
 _REPLAY_INDENT = 11
 _LABEL_LIMIT = 24  # columns: a longer label stands on its own line
 

@@ -28,8 +28,6 @@ from replayer.report.charts import (
     show_time,
 )
 
-__all__ = ["TIMELINE_KEY", "Happenings", "draw_heatmap", "draw_timeline"]
-
 Floats = NDArray[np.float64]
 
 _LINES = ((50.0, "median", "thick"), (99.0, "p99", "dashed"), (100.0, "slowest", "thin"))

@@ -16,18 +16,6 @@ import yaml
 from replayer.paths import UnaskablePathError, is_file
 from replayer.scenario.problems import ScenarioError
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "MAX_TEXT_BYTES",
-    "Key",
-    "Origin",
-    "YamlDocument",
-    "load_text",
-    "parse_document",
-    "parse_fragment",
-]
-
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """Chosen: thousands of times the largest shipped scenario."""
 

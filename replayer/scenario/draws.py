@@ -13,8 +13,6 @@ from replayer.scenario.part import Part, SlotName
 from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import Count, Duration, Size
 
-__all__ = ["CountDraw", "Draw", "DurationDraw", "Lognormal", "SizeDraw"]
-
 T = TypeVar("T")
 
 MAX_VALUES = 65_536

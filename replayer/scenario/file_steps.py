@@ -10,25 +10,6 @@ from replayer.scenario.operands import ZERO, OfFile, size_of_text
 from replayer.scenario.part import SlotName
 from replayer.scenario.units import Size
 
-__all__ = [
-    "Append",
-    "Close",
-    "CopyRange",
-    "Fallocate",
-    "Fdatasync",
-    "Flock",
-    "Fstat",
-    "Fsync",
-    "Lock",
-    "Lseek",
-    "MmapRead",
-    "Pread",
-    "Pwrite",
-    "Read",
-    "Sendfile",
-    "Write",
-]
-
 
 class Close(OfFile):
     """close(2)."""

@@ -29,8 +29,6 @@ from replayer.scenario.steps import (
 )
 from replayer.scenario.walk import blocks_of, walk_steps
 
-__all__ = ["APART", "BUILT_IN", "MAX_NAMES", "check_flow", "names_in", "names_of"]
-
 BUILT_IN = frozenset({"user", "round", "seq", "next", "random"})
 """What a template knows without a step that binds it."""
 

@@ -12,8 +12,6 @@ from replayer.scenario.draws import CountDraw, DurationDraw, SizeDraw
 from replayer.scenario.model import Scenario
 from replayer.scenario.steps import STEPS
 
-__all__ = ["scenario_schema"]
-
 Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -48,8 +48,6 @@ from replayer.scenario.steps import (
 from replayer.scenario.walk import blocks_of, walk_steps
 from replayer.trace import TraceError, TraceFacts, find_trace, load_facts
 
-__all__ = ["load_scenario", "parse_scenario"]
-
 
 def load_traces(scenario: Scenario, folder: Path) -> Mapping[str, TraceFacts]:
     """Return the facts of every trace, by the name that the scenario has for it.

@@ -17,19 +17,6 @@ from typing import IO, Literal, TypeAlias, cast
 
 from replayer.scenario.problems import ScenarioError
 
-__all__ = [
-    "MANIFEST_ENDINGS",
-    "MAX_FILE_BYTES",
-    "Entry",
-    "EntryType",
-    "check_link",
-    "check_path",
-    "load_manifest",
-    "load_tar",
-    "part_of",
-    "sort_entries",
-]
-
 MANIFEST_ENDINGS = (".tsv.xz", ".tsv.gz", ".tsv")
 HEADER = ("path", "type", "size", "mode", "link")
 MAX_ENTRIES = 10_000_000

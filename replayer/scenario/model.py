@@ -29,18 +29,6 @@ from replayer.scenario.units import (
 )
 from replayer.trace import TraceFacts
 
-__all__ = [
-    "Arrivals",
-    "Compressible",
-    "Content",
-    "Dataset",
-    "Role",
-    "Scenario",
-    "Users",
-    "is_zeros",
-    "wrong_users",
-]
-
 MAX_USERS = 1_000_000
 """Chosen: a hundred times what one process is made for."""
 

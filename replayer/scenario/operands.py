@@ -12,18 +12,6 @@ from replayer.scenario.places import Place
 from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import Mode, show_value
 
-__all__ = [
-    "ZERO",
-    "EntryMode",
-    "Expect",
-    "OfEither",
-    "OfFile",
-    "OfPath",
-    "StepPart",
-    "Timed",
-    "size_of_text",
-]
-
 ERRNO_NAMES = frozenset(name for name in dir(errno) if name.startswith("E"))
 """Both names where two share a number: EOPNOTSUPP and ENOTSUP."""
 

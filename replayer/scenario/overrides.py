@@ -14,8 +14,6 @@ from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.trace import shipped_traces
 
-__all__ = ["apply_overrides", "names_file"]
-
 SCRIPT = ("script", "file")
 WITH = ("script", "with")
 """Where nothing means something: that lines with a word are left out."""

@@ -6,8 +6,6 @@ from replayer.measure.units import format_time_ns
 from replayer.scenario.draws import DurationDraw
 from replayer.scenario.model import Scenario
 
-__all__ = ["pace_facts", "pace_in_words"]
-
 
 def pace_in_words(scenario: Scenario) -> str:
     """Say when a transaction begins, with its numbers."""

@@ -9,8 +9,6 @@ from pydantic_core import PydanticCustomError
 from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import show_value
 
-__all__ = ["Name", "Part", "SlotName"]
-
 MAX_NAME = 64
 """Chosen: a name has to fit into a column of a table."""
 

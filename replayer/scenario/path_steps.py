@@ -10,31 +10,6 @@ from replayer.scenario.operands import ZERO, EntryMode, OfEither, OfPath, StepPa
 from replayer.scenario.places import Place, Template
 from replayer.scenario.units import Mode
 
-__all__ = [
-    "Access",
-    "Bind",
-    "Chmod",
-    "Chown",
-    "Getxattr",
-    "Link",
-    "List",
-    "Listxattr",
-    "Lstat",
-    "Mkdir",
-    "OfTwoPaths",
-    "Open",
-    "Readlink",
-    "Removexattr",
-    "Rename",
-    "Rmdir",
-    "Setxattr",
-    "Stat",
-    "Symlink",
-    "Truncate",
-    "Unlink",
-    "Utimens",
-]
-
 Flag = Literal[
     "rdonly",
     "wronly",

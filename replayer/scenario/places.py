@@ -10,8 +10,6 @@ from replayer.scenario.part import Name, Part, SlotName
 from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import show_value
 
-__all__ = ["Hot", "Pick", "Place", "Template", "Zipf", "template_parts"]
-
 MAX_PATH = 4000
 """Longest path below a target that plan format 1 allows."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 
 from replayer.errors import ReplayerError
 
-__all__ = ["ScenarioError", "nearest_hint"]
-
 
 class ScenarioError(ReplayerError):
     """A scenario (or an option that changes it) says something that cannot be run.

@@ -14,8 +14,6 @@ from replayer.scenario.replay_steps import Replay
 from replayer.scenario.steps import Await, Each, For, Script, Signal, StepPart, Until, Use
 from replayer.scenario.walk import walk_steps
 
-__all__ = ["check_references", "refuse"]
-
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
 MAX_SIGNALS = 16
 """Signals of plan format 1."""

@@ -9,8 +9,6 @@ from replayer.scenario.document import Key, YamlDocument
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.units import show_value
 
-__all__ = ["explain", "show_key"]
-
 PHRASES: Mapping[str, str] = {
     "missing": "is missing",
     "greater_than_equal": "must be at least {ge}, got {input}",

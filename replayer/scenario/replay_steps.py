@@ -11,8 +11,6 @@ from pydantic_core import PydanticCustomError
 from replayer.scenario.operands import StepPart
 from replayer.scenario.units import show_value
 
-__all__ = ["Replay", "read_transaction"]
-
 SLOWEST, FASTEST = 0.01, 10_000.0
 """What plan format 1 can hold, in hundredths."""
 

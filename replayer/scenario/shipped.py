@@ -4,8 +4,6 @@ from pathlib import Path
 
 import replayer
 
-__all__ = ["shipped_folder", "shipped_scenarios"]
-
 
 def shipped_folder() -> Path:
     """Return the folder that holds the shipped scenarios.

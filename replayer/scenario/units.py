@@ -13,23 +13,6 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-__all__ = [
-    "LONGEST_S",
-    "Count",
-    "Duration",
-    "Mode",
-    "Percent",
-    "Positive",
-    "Rate",
-    "Seed",
-    "Size",
-    "Weight",
-    "read_duration",
-    "read_rate",
-    "read_size",
-    "wrong_run_time",
-]
-
 SIZES: Mapping[str, int] = {
     "B": 1,
     "kB": 1000,

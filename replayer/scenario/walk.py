@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from replayer.scenario.document import Key
 from replayer.scenario.steps import Choose, Each, For, Pipeline, Repeat, StepPart, Until
 
-__all__ = ["blocks_of", "walk_steps"]
-
 
 def walk_steps(steps: Sequence[StepPart], key: Key) -> Iterator[tuple[Key, StepPart]]:
     """Yield each step with its key, those inside a step after it."""

@@ -13,17 +13,6 @@ from replayer.run.targets import parse_targets
 from replayer.scenario import load_scenario, shipped_scenarios
 from replayer.study.model import StudyStep
 
-__all__ = [
-    "LONGEST_QUICK_S",
-    "QUICK_S",
-    "TURN_S",
-    "Length",
-    "StudyOptions",
-    "missing",
-    "step_length",
-    "step_words",
-]
-
 QUICK_S = 180.0
 """What --quick promises."""
 QUICK_SHARE = 0.8  # chosen: of that time is planned; the rest is for a slow mount

@@ -54,19 +54,6 @@ from replayer.study.journal import (
 )
 from replayer.study.model import Study, StudyStep, load_study
 
-__all__ = [
-    "Budget",
-    "StepShare",
-    "StudyRequest",
-    "able",
-    "announce",
-    "exit_code_of",
-    "quick_budget",
-    "resume_study",
-    "run_study",
-]
-
-
 RESERVE_S = 8.0  # chosen: for the removal at the end of the last step
 MARGIN = 0.9  # chosen: of a step's share; the rest is for what cannot be foreseen
 STARTS = 2.0  # chosen: a step starts a program, and works out a report at its end

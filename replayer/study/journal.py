@@ -25,22 +25,6 @@ from replayer.run.targets import MountError, parse_targets
 from replayer.run.watchdog import ask
 from replayer.verdict import judge
 
-__all__ = [
-    "SETTLED",
-    "Attempt",
-    "Journal",
-    "StudyState",
-    "StudyTarget",
-    "adopt",
-    "create_journal",
-    "find_left",
-    "find_places",
-    "finished_code",
-    "has_measured",
-    "open_journal",
-    "refuse_other_places",
-]
-
 
 class StudyTarget(Frozen):
     """What one path of a target lies on."""

@@ -14,15 +14,6 @@ from replayer.study.journal import Journal
 from replayer.study.model import Study
 from replayer.verdict import Verdict, judge
 
-__all__ = [
-    "Measured",
-    "StandOut",
-    "StepVerdict",
-    "find_stand_outs",
-    "find_verdicts",
-    "load_measured",
-]
-
 
 @dataclass(frozen=True)
 class Measured:

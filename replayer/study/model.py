@@ -16,20 +16,6 @@ from replayer.errors import ReplayerError
 from replayer.measure import Frozen
 from replayer.scenario.shipped import shipped_folder
 
-__all__ = [
-    "Published",
-    "Ranking",
-    "Ratio",
-    "Study",
-    "StudyStep",
-    "Table",
-    "TableColumn",
-    "Variant",
-    "load_studies",
-    "load_study",
-]
-
-
 Figure = Literal[
     "rate", "throughput", "bytes_per_s", "mean", "p50", "p95", "p99", "max", "count", "time_of_all"
 ]

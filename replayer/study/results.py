@@ -23,17 +23,6 @@ from replayer.report.claims import CLAIM_ROUNDS, Evidence, judge
 from replayer.study.measured import Measured, StepVerdict, find_verdicts
 from replayer.study.model import Published, Ranking, Ratio, Study, Table, TableColumn
 
-__all__ = [
-    "Evidence",
-    "Filled",
-    "ResultLine",
-    "ResultRow",
-    "fill_tables",
-    "find_evidence",
-    "shows_difference",
-]
-
-
 _RESAMPLED: dict[str, Figure] = {
     "rate": None,
     "throughput": None,

@@ -14,8 +14,6 @@ from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study
 from replayer.study.results import Filled, ResultLine, ResultRow
 
-__all__ = ["Remarks", "render_study"]
-
 DASH = "\N{EN DASH}"
 STORED = "writes are in"
 _ALWAYS = 99

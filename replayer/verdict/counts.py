@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from replayer.measure import OutcomeSummary, Performance, TargetSummary, TransactionSummary
 from replayer.verdict.threshold import Subject, Threshold
 
-__all__ = ["SubjectCounts", "count_subject", "find_transaction", "outcomes_of"]
-
 
 @dataclass(frozen=True)
 class SubjectCounts:

@@ -36,8 +36,6 @@ from replayer.verdict.counts import count_subject, find_transaction, outcomes_of
 from replayer.verdict.reasons import breakages_among, find_reasons, say_breakages
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
-__all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
-
 EXIT_CODES: dict[Outcome, int] = {"pass": 0, "fail": 1, "inconclusive": EXIT_INCONCLUSIVE}
 
 

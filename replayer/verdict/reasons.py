@@ -25,9 +25,6 @@ from replayer.measure import (
     unbegun_share,
 )
 
-__all__ = ["breakages_among", "find_reasons", "say_breakages"]
-
-
 _MEANINGS: Mapping[str, str] = {
     "ENOSPC": "there was no space or no inode left",
     "EDQUOT": "the quota was used up",

@@ -17,19 +17,6 @@ from typing import Literal, NoReturn
 
 from replayer.errors import ReplayerError
 
-__all__ = [
-    "AS_RECORDED",
-    "DEFAULT",
-    "Comparison",
-    "Metric",
-    "Names",
-    "Subject",
-    "Threshold",
-    "check_names",
-    "parse_threshold",
-    "with_default",
-]
-
 NO_ERRORS = "errors == 0"
 DEFAULT = "default"
 AS_RECORDED = "as recorded"
