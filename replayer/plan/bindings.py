@@ -6,11 +6,11 @@ from typing import Any
 from replayer.plan.pickers import candidates_of
 from replayer.plan.refusal import PlanError
 from replayer.plan.scope import Book, Scope
+from replayer.scenario.calls import StepPart
 from replayer.scenario.document import Key
 from replayer.scenario.manifests import check_path
 from replayer.scenario.places import Place, template_parts
 from replayer.scenario.refusals import show_key
-from replayer.scenario.steps import List, Readlink, Rmdir, StepPart
 
 TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
@@ -151,6 +151,4 @@ def _matching(book: Book, dataset: str, types: str, place: Place, key: Key) -> l
 
 
 def _usual_kind(step: StepPart) -> str:
-    if isinstance(step, List | Rmdir):
-        return "directory"
-    return "link" if isinstance(step, Readlink) else "file"
+    return {"list": "directory", "rmdir": "directory", "readlink": "link"}.get(step.do, "file")

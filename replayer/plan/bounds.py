@@ -5,7 +5,7 @@ The engine refuses what is beyond it, but cannot say where a scenario has it fro
 
 from replayer.plan.bindings import refuse
 from replayer.plan.scope import Book
-from replayer.scenario import steps as s
+from replayer.scenario import calls as c
 from replayer.scenario.document import Key
 from replayer.scenario.references import draws_of
 
@@ -15,7 +15,7 @@ MAX_READ_BYTES = 2**30
 MAX_WRITE_BYTES = 2**34 - 4096  # what writes are sliced from is as large, and 4096 bytes
 
 
-def check_bounds(book: Book, step: s.StepPart, key: Key) -> None:
+def check_bounds(book: Book, step: c.StepPart, key: Key) -> None:
     """Check that a step asks for no more than an engine can do in one call.
 
     Raises:
@@ -23,10 +23,10 @@ def check_bounds(book: Book, step: s.StepPart, key: Key) -> None:
     """
     for draw_key, draw in draws_of(step, key):
         _check(book, draw_key, book.largest(draw), MAX_NUMBER)
-    if isinstance(step, s.Read | s.Pread):
+    if isinstance(step, c.Read | c.AtOffset) and step.do != "pwrite":
         _check(book, (*key, "size"), book.largest(step.size), MAX_READ_BYTES)
     written = largest_write(book, step)
-    where = "block" if isinstance(step, s.Write | s.Append) else "size"
+    where = "block" if isinstance(step, c.Write) else "size"
     _check(book, (*key, where), written, MAX_WRITE_BYTES)
 
 
@@ -43,13 +43,13 @@ def check_pickers(book: Book) -> None:
         raise refuse(book, ("transactions",), message, hint)
 
 
-def largest_write(book: Book, step: s.StepPart) -> int:
+def largest_write(book: Book, step: c.StepPart) -> int:
     """Return how many bytes one call of a step writes at most."""
     match step:
-        case s.Write() | s.Append():
+        case c.Write():
             pieces = [step.block] if step.first is None else [step.first, step.block]
             return min(book.largest(step.size), max(map(book.largest, pieces)))
-        case s.Pwrite() | s.Setxattr():
+        case c.AtOffset(do="pwrite") | c.Setxattr():
             return book.largest(step.size)
         case _:
             return 0

@@ -1,7 +1,9 @@
 """Compiles the steps of a transaction into those of plan format 1."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from replayer.plan.bindings import (
@@ -14,43 +16,44 @@ from replayer.plan.bindings import (
 from replayer.plan.bounds import check_bounds, largest_write
 from replayer.plan.scope import Scope
 from replayer.plan.traces import replay_step
+from replayer.scenario import calls as c
 from replayer.scenario import steps as s
 from replayer.scenario.document import Key
+from replayer.scenario.draws import Draw
 from replayer.scenario.flow import APART
+from replayer.scenario.places import Place
 from replayer.scenario.references import places_of
 
-OPEN_FLAGS: Mapping[str, int] = {
-    # Linux x86-64, from asm-generic/fcntl.h
-    "rdonly": 0o0,
-    "wronly": 0o1,
-    "rdwr": 0o2,
-    "creat": 0o100,
-    "create": 0o100,
-    "excl": 0o200,
-    "noctty": 0o400,
-    "trunc": 0o1000,
-    "append": 0o2000,
-    "nonblock": 0o4000,
-    "dsync": 0o10000,
-    "direct": 0o40000,
-    "directory": 0o200000,
-    "nofollow": 0o400000,
-    "noatime": 0o1000000,
-    "sync": 0o4010000,
-    "path": 0o10000000,
-}
+OPEN_FLAGS = {
+    "rdonly": 0o0, "wronly": 0o1, "rdwr": 0o2, "creat": 0o100, "create": 0o100, "excl": 0o200,
+    "noctty": 0o400, "trunc": 0o1000, "append": 0o2000, "nonblock": 0o4000, "dsync": 0o10000,
+    "direct": 0o40000, "directory": 0o200000, "nofollow": 0o400000, "noatime": 0o1000000,
+    "sync": 0o4010000, "path": 0o10000000,
+}  # fmt: skip
+"""Of Linux x86-64, from asm-generic/fcntl.h: a plan is the same on every machine."""
 DIRECTORY_FLAGS = OPEN_FLAGS["directory"] | OPEN_FLAGS["nonblock"]
 """What opendir(3) and PHP give beside O_RDONLY and O_CLOEXEC."""
 
-ACCESS = {"exists": os.F_OK, "read": os.R_OK, "write": os.W_OK, "execute": os.X_OK}
-WHENCE = {"set": 0, "cur": 1, "end": 2}
-RENAME = {"replace": 0, "refuse": 1, "exchange": 2}  # renameat2(2)
-FALLOCATE = {"allocate": 0, "keep_size": 1, "punch_hole": 3, "zero_range": 16}  # fallocate(2)
+CODES: Mapping[str, Mapping[str, int]] = {
+    "check": {"exists": os.F_OK, "read": os.R_OK, "write": os.W_OK, "execute": os.X_OK},
+    "whence": {"set": 0, "cur": 1, "end": 2},
+    "existing": {"replace": 0, "refuse": 1, "exchange": 2},  # renameat2(2)
+    "how": {"allocate": 0, "keep_size": 1, "punch_hole": 3, "zero_range": 16},  # fallocate(2)
+}
+"""What stands for the words of an operand."""
+OPERANDS = {
+    "check": "mode",
+    "existing": "flags",
+    "how": "mode",
+    "mtime": "mtime_ns",
+    "attribute": "name",
+}
+"""What plan format 1 calls operands that have another name in a scenario."""
 
 PlanStep = dict[str, Any]
 
 
-def compile_steps(scope: Scope, steps: Sequence[s.StepPart], key: Key) -> list[PlanStep]:
+def compile_steps(scope: Scope, steps: Sequence[c.StepPart], key: Key) -> list[PlanStep]:
     """Return the plan's steps for a list of a scenario's steps."""
     found: list[PlanStep] = []
     for index, step in enumerate(steps):
@@ -58,7 +61,7 @@ def compile_steps(scope: Scope, steps: Sequence[s.StepPart], key: Key) -> list[P
     return found
 
 
-def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
+def _compile_step(scope: Scope, step: c.StepPart, key: Key) -> list[PlanStep]:
     inside = (*key, step.do)
     check_bounds(scope.book, step, inside)
     match step:
@@ -77,9 +80,9 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
             return _compile_call(scope, step, inside)
 
 
-def _compile_call(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
+def _compile_call(scope: Scope, step: c.StepPart, key: Key) -> list[PlanStep]:
     """Compile a step that binds names and makes calls."""
-    if isinstance(step, s.OfTwoPaths) and step.takes_over:
+    if isinstance(step, c.OfTwoPaths) and step.takes_over:
         to = step.to.model_copy(update={"as_": APART})
         call = _compile_call(scope, step.model_copy(update={"to": to}), key)
         return [*call, compile_copy(scope, step.slot, to)]
@@ -191,25 +194,24 @@ def _play(scope: Scope, step: s.Script, key: Key) -> list[PlanStep]:
     return found
 
 
-def _calls(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
-    if isinstance(step, s.Bind):
+def _calls(scope: Scope, step: c.StepPart, key: Key) -> list[PlanStep]:
+    if isinstance(step, c.Bind):
         return []
-    if not isinstance(step, s.Timed):
+    if not isinstance(step, c.OfPath | c.OfFile):
         message = f"no compiler for the step {step.do}"
         raise TypeError(message)
-    if isinstance(step, s.List):
+    if isinstance(step, c.List):
         return _list(scope, step, key)
     expect = _expect(scope, step, key)
     scope.book.writes(largest_write(scope.book, step))
-    op, operands = _operands(scope, step, key)
-    return [_call(expect, op, operands)]
+    return [_call(expect, *_operands(scope, step, key))]
 
 
-def _expect(scope: Scope, step: s.Timed, key: Key) -> list[str]:
+def _expect(scope: Scope, step: c.Timed, key: Key) -> list[str]:
     """Return the allowed outcomes; ``layout`` becomes what the dataset says of the name."""
     if step.expect != ("layout",):
         return list(step.expect)
-    slot = step.slot if isinstance(step, s.OfPath) else ""
+    slot = step.slot if isinstance(step, c.OfPath) else ""
     if slot not in scope.exists:
         hint = "bind it with in: and a name: without placeholders"
         message = "is layout, but nothing says whether the dataset holds this name"
@@ -221,98 +223,54 @@ def _call(expect: list[str], op: str, operands: PlanStep) -> PlanStep:
     return {"do": "call", "op": op, "expect": expect, **operands}
 
 
-def _list(scope: Scope, step: s.List, key: Key) -> list[PlanStep]:
+def _list(scope: Scope, step: c.List, key: Key) -> list[PlanStep]:
     if step.file is not None:
         return [_call(list(step.expect), "getdents", {"file": scope.slot(step.file)})]
     slot = scope.slot(step.slot)
     expect = _expect(scope, step, key)
     scope.whole.pop(step.slot, None)
-    opening = {"path": slot, "flags": DIRECTORY_FLAGS, "mode": 0}
-    found = [_call(expect, "open", opening)]
+    opening = _call(expect, "open", {"path": slot, "flags": DIRECTORY_FLAGS, "mode": 0})
     if not {"ok", "any"} & set(expect):
-        return found  # it is not there, so there is nothing to list
+        return [opening]  # it is not there, so there is nothing to list
     # Without a descriptor (an allowed failure of open) the two others fail with EBADF.
     after = ["ok"] if expect == ["ok"] else ["ok", "EBADF"]
-    rest: list[PlanStep] = [
-        {"do": "call", "op": op, "expect": after, "file": slot} for op in ("getdents", "close")
-    ]
-    return [*found, *rest]
+    return [opening, *(_call(after, op, {"file": slot}) for op in ("getdents", "close"))]
 
 
-def _operands(scope: Scope, step: s.Timed, key: Key) -> tuple[str, PlanStep]:
-    """Return the op of a step and its operands."""
-    match step:
-        case s.OfEither():
-            return _either(scope, step)
-        case s.OfPath():
-            return step.do, {"path": scope.slot(step.slot), **_of_path(scope, step, key)}
-        case s.OfFile():
-            file = {"file": scope.slot(step.file)}
-            name, more = FILE_CALLS.get(type(step), _plain)(scope, step)
-            return name, {**file, **more}
-        case _:
-            message = f"no compiler for the step {step.do}"
-            raise TypeError(message)
-
-
-def _either(scope: Scope, step: s.OfEither) -> tuple[str, PlanStep]:
-    operands: PlanStep = {}
-    match step:
-        case s.Truncate():
-            operands["size"] = scope.draw(step.size)
-        case s.Chmod():
-            operands["mode"] = step.mode
-        case s.Chown():
-            operands.update(uid=step.uid, gid=step.gid)
-        case s.Utimens():
-            operands["mtime_ns"] = None if step.mtime is None else scope.draw(step.mtime)
-        case _:
-            pass
-    if step.file is None:
-        return step.do, {"path": scope.slot(step.slot), **operands}
-    return {"utimens": "futimens"}.get(step.do, f"f{step.do}"), {
-        "file": scope.slot(step.file),
-        **operands,
+def _operands(scope: Scope, step: c.OfPath | c.OfFile, key: Key) -> tuple[str, PlanStep]:
+    """Return the op of a step and its operands: its own fields, in the form of plan format 1."""
+    base = c.OfFile if isinstance(step, c.OfFile) else c.OfEither
+    operands = {
+        OPERANDS.get(name, name): _encode(scope, name, getattr(step, name))
+        for name in type(step).model_fields
+        if name not in base.model_fields
     }
+    if isinstance(step, c.OfFile):
+        return _of_file(scope, step, {"file": scope.slot(step.file), **operands})
+    if isinstance(step, c.OfEither) and step.file is not None:
+        op = "futimens" if step.do == "utimens" else f"f{step.do}"
+        return op, {"file": scope.slot(step.file), **operands}
+    if isinstance(step, c.Open):
+        scope.whole[step.slot] = step.slot in scope.sized
+        operands["flags"] = reduce(or_, (OPEN_FLAGS[flag] for flag in step.flags), 0)
+    if isinstance(step, c.Symlink):
+        operands["target"] = _target(scope, step, key)
+    return step.do, {"path": scope.slot(step.slot), **operands}
 
 
-def _of_path(scope: Scope, step: s.OfPath, key: Key) -> PlanStep:
-    match step:
-        case s.Open():
-            return _open(scope, step)
-        case s.Symlink():
-            return {"target": _target(scope, step, key)}
-        case s.Rename():
-            return {"to": scope.slot(step.to.slot), "flags": RENAME[step.existing]}
-        case s.Setxattr():
-            return {"name": step.attribute, "size": scope.draw(step.size)}
+def _encode(scope: Scope, name: str, value: object) -> object:
+    match value:
+        case Draw():
+            return scope.draw(value)
+        case Place():
+            return scope.slot(value.slot)
+        case str() if name in CODES:
+            return CODES[name][value]
         case _:
-            return _plain_path(scope, step)
+            return value
 
 
-def _plain_path(scope: Scope, step: s.OfPath) -> PlanStep:
-    match step:
-        case s.Access():
-            return {"mode": ACCESS[step.check]}
-        case s.Mkdir():
-            return {"mode": step.mode}
-        case s.Link():
-            return {"to": scope.slot(step.to.slot)}
-        case s.Getxattr() | s.Removexattr():
-            return {"name": step.attribute}
-        case _:
-            return {}
-
-
-def _open(scope: Scope, step: s.Open) -> PlanStep:
-    flags = 0
-    for flag in step.flags:
-        flags |= OPEN_FLAGS[flag]
-    scope.whole[step.slot] = step.slot in scope.sized
-    return {"flags": flags, "mode": step.mode}
-
-
-def _target(scope: Scope, step: s.Symlink, key: Key) -> object:
+def _target(scope: Scope, step: c.Symlink, key: Key) -> object:
     if step.target is None:
         return None
     parts = compile_parts(scope, step.target)
@@ -325,79 +283,51 @@ def _target(scope: Scope, step: s.Symlink, key: Key) -> object:
     return parts[0] if parts == [step.target] else {"parts": parts}
 
 
-def _plain(_scope: Scope, step: Any) -> tuple[str, PlanStep]:  # noqa: ANN401 - any file step
-    return step.do, {}
+def _of_file(scope: Scope, step: c.OfFile, operands: PlanStep) -> tuple[str, PlanStep]:
+    """Return the op of a call on an open file, and the operands that this op has."""
+    op = step.do
+    match step:
+        case c.Read():
+            to_end = step.until == "end"
+            known = scope.whole.pop(step.file, False)
+            checked = to_end and (known or step.length == "entry")
+            operands = {**_less(operands, "until", "length"), "until_end": to_end}
+            operands["check_size"] = checked
+        case c.Write():
+            operands = _less(operands, "size", *(["first"] if step.first is None else []))
+            operands["total"] = scope.draw(step.size)
+        case c.AtOffset():
+            is_random = step.offset == "random"
+            op = f"{op}_random" if is_random else op
+            operands = _less(operands, "offset" if is_random else "align")
+        case c.Lseek() if step.whence != "cur" or step.offset.const != 0:
+            scope.whole.pop(step.file, None)
+        case c.Flock() | c.Lock():
+            op, operands = _lock(step, operands)
+        case c.CopyRange() | c.Sendfile():
+            op, operands = _transfer(scope, step, operands)
+        case _:
+            pass
+    return op, operands
 
 
-def _read(scope: Scope, step: s.Read) -> tuple[str, PlanStep]:
-    to_end = step.until == "end"
-    known = scope.whole.pop(step.file, False)
-    checked = to_end and (known or step.length == "entry")
-    operands = {"size": scope.draw(step.size), "until_end": to_end, "check_size": checked}
-    return "read", operands
+def _less(operands: PlanStep, *names: str) -> PlanStep:
+    return {name: value for name, value in operands.items() if name not in names}
 
 
-def _write(scope: Scope, step: s.Write | s.Append) -> tuple[str, PlanStep]:
-    first = {} if step.first is None else {"first": scope.draw(step.first)}
-    return step.do, {"total": scope.draw(step.size), **first, "block": scope.draw(step.block)}
-
-
-def _at(scope: Scope, step: s.Pread | s.Pwrite) -> tuple[str, PlanStep]:
-    size = {"size": scope.draw(step.size)}
-    if isinstance(step.offset, str):
-        return f"{step.do}_random", {**size, "align": step.align}
-    return step.do, {**size, "offset": scope.draw(step.offset)}
-
-
-def _lseek(scope: Scope, step: s.Lseek) -> tuple[str, PlanStep]:
-    asks_only = step.whence == "cur" and step.offset.const == 0
-    if not asks_only:
-        scope.whole.pop(step.file, None)
-    return "lseek", {"offset": scope.draw(step.offset), "whence": WHENCE[step.whence]}
-
-
-def _fallocate(scope: Scope, step: s.Fallocate) -> tuple[str, PlanStep]:
-    operands = {"offset": scope.draw(step.offset), "size": scope.draw(step.size)}
-    return "fallocate", {**operands, "mode": FALLOCATE[step.how]}
-
-
-def _flock(_scope: Scope, step: s.Flock) -> tuple[str, PlanStep]:
-    free = step.kind == "unlock"
-    return ("flock_unlock", {}) if free else ("flock", {"kind": step.kind, "wait": step.wait})
-
-
-def _lock(scope: Scope, step: s.Lock) -> tuple[str, PlanStep]:
-    span = {"offset": scope.draw(step.offset), "size": scope.draw(step.size)}
+def _lock(step: c.Flock | c.Lock, operands: PlanStep) -> tuple[str, PlanStep]:
     if step.kind == "unlock":
-        return "fcntl_unlock", span
-    return "fcntl_lock", {"kind": step.kind, "wait": step.wait, **span}
+        op = "flock_unlock" if isinstance(step, c.Flock) else "fcntl_unlock"
+        return op, _less(operands, "kind", "wait")
+    return ("flock" if isinstance(step, c.Flock) else "fcntl_lock"), operands
 
 
-def _copy_range(scope: Scope, step: s.CopyRange) -> tuple[str, PlanStep]:
+def _transfer(
+    scope: Scope, step: c.CopyRange | c.Sendfile, operands: PlanStep
+) -> tuple[str, PlanStep]:
     scope.whole.pop(step.file, None)
-    operands = {"to": scope.slot(step.to), "size": scope.draw(step.size), **_once(step)}
-    return "copy_file_range", operands
-
-
-def _sendfile(scope: Scope, step: s.Sendfile) -> tuple[str, PlanStep]:
-    scope.whole.pop(step.file, None)
-    return "sendfile", {"size": scope.draw(step.size), **_once(step)}
-
-
-def _once(step: s.CopyRange | s.Sendfile) -> PlanStep:
-    return {"once": True} if step.until == "once" else {}
-
-
-FILE_CALLS: Mapping[type, Callable[[Scope, Any], tuple[str, PlanStep]]] = {
-    s.Read: _read,
-    s.Write: _write,
-    s.Append: _write,
-    s.Pread: _at,
-    s.Pwrite: _at,
-    s.Lseek: _lseek,
-    s.Fallocate: _fallocate,
-    s.Flock: _flock,
-    s.Lock: _lock,
-    s.CopyRange: _copy_range,
-    s.Sendfile: _sendfile,
-}
+    once = {"once": True} if step.until == "once" else {}
+    operands = {**_less(operands, "until"), **once}
+    if isinstance(step, c.Sendfile):
+        return "sendfile", operands
+    return "copy_file_range", {**operands, "to": scope.slot(step.to)}

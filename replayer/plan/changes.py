@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from replayer.scenario import calls as c
 from replayer.scenario import steps as s
 from replayer.scenario.manifests import Entry
 from replayer.scenario.model import Scenario
 from replayer.scenario.places import template_parts
 from replayer.scenario.references import places_of
-from replayer.scenario.walk import walk_steps
 
 WRITING = frozenset({"wronly", "rdwr", "create", "creat", "trunc", "append"})
 
@@ -51,8 +51,8 @@ def _played(scenario: Scenario) -> Iterator[str]:
     yield from (name for name in scenario.transactions if any(mix.get(name) for mix in mixes))
 
 
-def _flat(scenario: Scenario, steps: tuple[s.StepPart, ...]) -> Iterator[s.StepPart]:
-    for _, step in walk_steps(steps, ()):
+def _flat(scenario: Scenario, steps: tuple[c.StepPart, ...]) -> Iterator[c.StepPart]:
+    for _, step in s.walk_steps(steps, ()):
         yield step
         if isinstance(step, s.Use):
             yield from _flat(scenario, scenario.sequences[step.sequence])
@@ -95,7 +95,7 @@ class _Tree:
 class _Names:
     """What the names of a transaction may stand for, at whatever place of it."""
 
-    def __init__(self, steps: Iterator[s.StepPart]) -> None:
+    def __init__(self, steps: Iterator[c.StepPart]) -> None:
         self._steps = list(steps)
         self._homes: dict[str, set[tuple[str, str | None]]] = {}
         for step in self._steps:
@@ -111,7 +111,7 @@ class _Names:
     def links(self) -> Iterator[tuple[str, bool]]:
         """Yield the dataset of each link that is made, and whether it may lead to another one."""
         for step in self._steps:
-            if isinstance(step, s.Symlink):
+            if isinstance(step, c.Symlink):
                 leads_out = step.target is None or ".." in step.target.split("/")
                 for dataset, _ in self._homes.get(step.slot, ()):
                     yield dataset, leads_out
@@ -140,7 +140,7 @@ class _Names:
         return f"(?:{'|'.join(sorted(inner))})"
 
 
-def _homes(step: s.StepPart) -> Iterator[tuple[str, str, str | None]]:
+def _homes(step: c.StepPart) -> Iterator[tuple[str, str, str | None]]:
     """Yield each name that a step binds, its dataset, and its template there.
 
     None stands for any entry, or for the dataset's own directory.
@@ -149,7 +149,7 @@ def _homes(step: s.StepPart) -> Iterator[tuple[str, str, str | None]]:
         yield slot, dataset, None if template == "." else template
 
 
-def _bound(step: s.StepPart) -> Iterator[tuple[str, str, str | None]]:
+def _bound(step: c.StepPart) -> Iterator[tuple[str, str, str | None]]:
     for _, place in places_of(step, ()):
         dataset = place.in_ or place.from_
         if dataset is not None:
@@ -165,16 +165,18 @@ def _bound(step: s.StepPart) -> Iterator[tuple[str, str, str | None]]:
             pass
 
 
-def _changed_slots(step: s.StepPart) -> Iterator[str]:
+def _changed_slots(step: c.StepPart) -> Iterator[str]:
     match step:
-        case s.Open() if WRITING & set(step.flags):
+        case c.Open() if WRITING & set(step.flags):
             yield step.slot
-        case s.Rename():
+        case c.Rename():
             yield step.slot
             yield step.to.slot
-        case s.Unlink() | s.Rmdir() | s.Link():  # by another name, too, it may be written
+        case (
+            c.PathCall(do="unlink" | "rmdir") | c.Link()
+        ):  # by another name, too, it may be written
             yield step.slot
-        case s.Truncate():
+        case c.Truncate():
             yield step.file or step.slot
         case _:
             pass

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from replayer.scenario.calls import CopyRange, OfEither, OfFile, OfTwoPaths, Open, StepPart, Symlink
 from replayer.scenario.document import Key
 from replayer.scenario.model import Scenario
 from replayer.scenario.places import Place, template_parts
@@ -10,24 +11,17 @@ from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.references import draws_of, places_of, refuse
 from replayer.scenario.steps import (
     Choose,
-    Close,
-    CopyRange,
     Each,
     For,
-    OfEither,
-    OfFile,
-    OfTwoPaths,
-    Open,
     Pipeline,
     Repeat,
     Replay,
     Script,
-    StepPart,
-    Symlink,
     Until,
     Use,
+    blocks_of,
+    walk_steps,
 )
-from replayer.scenario.walk import blocks_of, walk_steps
 
 BUILT_IN = frozenset({"user", "round", "seq", "next", "random"})
 """What a template knows without a step that binds it."""
@@ -139,7 +133,7 @@ class _Judge:
             self.need(step.file, (*key, "file"), state.opened, "open")
         if isinstance(step, CopyRange):
             self.need(step.to, (*key, "to"), state.opened, "open")
-        if isinstance(step, Close):
+        if isinstance(step, OfFile) and step.do == "close":
             return replace(state, opened=state.opened - {step.file})
         return state
 

@@ -25,7 +25,7 @@ def scenario_schema() -> Schema:
     definitions = schema["$defs"]
     for draw in DRAWS:
         definitions[draw.__name__] = _draw(definitions[draw.__name__], draw.KINDS)
-    for step in STEPS.values():
+    for step in {*STEPS.values()}:
         _take_word_away(definitions[step.__name__])
     definitions["Place"] = {
         "anyOf": [{"type": "string"}, {**definitions["Place"], "title": "Place"}]

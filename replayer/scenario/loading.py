@@ -9,6 +9,7 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from replayer.paths import UnaskablePathError, exists, is_file
+from replayer.scenario.calls import StepPart
 from replayer.scenario.document import (
     Key,
     Origin,
@@ -31,7 +32,6 @@ from replayer.scenario.overrides import apply_overrides
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.references import check_references, refuse
 from replayer.scenario.refusals import explain, show_key
-from replayer.scenario.replay_steps import Replay
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
 from replayer.scenario.steps import (
     Choose,
@@ -39,13 +39,14 @@ from replayer.scenario.steps import (
     For,
     Pipeline,
     Repeat,
+    Replay,
     Script,
     ScriptLine,
-    StepPart,
     Until,
     Use,
+    blocks_of,
+    walk_steps,
 )
-from replayer.scenario.walk import blocks_of, walk_steps
 from replayer.trace import TraceError, TraceFacts, find_trace, load_facts
 
 

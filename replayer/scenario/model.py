@@ -5,17 +5,17 @@ The model judges what one value can tell; what needs several (names, files, data
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
+from replayer.measure.units import format_time_ns
 from replayer.scenario.document import YamlDocument
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.manifests import Entry
 from replayer.scenario.part import Name, Part
-from replayer.scenario.replay_steps import read_transaction
-from replayer.scenario.steps import Steps
+from replayer.scenario.steps import Steps, read_transaction
 from replayer.scenario.units import (
     Count,
     Duration,
@@ -246,3 +246,50 @@ class Scenario(Part):
         twin = self.model_copy()
         twin._traces = traces  # noqa: SLF001 - its own kind
         return twin
+
+
+def pace_in_words(scenario: Scenario) -> str:
+    """Say when a transaction begins, with its numbers."""
+    arrivals, users = scenario.arrivals, scenario.users
+    if arrivals is not None:
+        return f"{arrivals.process} arrivals, {arrivals.rate:g} a second in all"
+    if users.every is not None:
+        return f"one transaction every {_time(users.every)} and user"
+    if users.think_time is not None:
+        return f"the next transaction after a think time of {_time(users.think_time)}"
+    return "the next transaction at once"
+
+
+def pace_facts(scenario: Scenario) -> dict[str, Any]:
+    """Return the same as plain values for JSON; what does not apply is null, times are in ns."""
+    arrivals, users = scenario.arrivals, scenario.users
+    return {
+        "says": pace_in_words(scenario),
+        "rate_per_s": None if arrivals is None else arrivals.rate,
+        "process": None if arrivals is None else arrivals.process,
+        "every_ns": _facts(users.every),
+        "think_time_ns": _facts(users.think_time),
+    }
+
+
+def _facts(draw: DurationDraw | None) -> Any:  # noqa: ANN401 - a number, or a distribution
+    if draw is None:
+        return None
+    facts = draw.model_dump(exclude_none=True)
+    return facts.get("const", facts)
+
+
+def _time(draw: DurationDraw) -> str:
+    """Say what a time is drawn from."""
+    if draw.const is not None:
+        return format_time_ns(draw.const)
+    if draw.uniform is not None:
+        low, high = draw.uniform
+        return f"{format_time_ns(low)} to {format_time_ns(high)}"
+    if draw.lognormal is not None:
+        median, p95 = draw.lognormal.median, draw.lognormal.p95
+        return f"{format_time_ns(median)} in the median (p95 {format_time_ns(p95)})"
+    if draw.exponential is not None:
+        return f"{format_time_ns(draw.exponential)} in the mean"
+    given = draw.values or draw.quantiles or ()
+    return f"{format_time_ns(min(given))} to {format_time_ns(max(given))}, as listed"

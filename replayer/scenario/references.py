@@ -4,15 +4,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.ops import TIMED_OPS
+from replayer.scenario.calls import StepPart
 from replayer.scenario.document import Key
 from replayer.scenario.draws import Draw
 from replayer.scenario.model import Content, Scenario, is_zeros
 from replayer.scenario.places import Place
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
-from replayer.scenario.replay_steps import Replay
-from replayer.scenario.steps import Await, Each, For, Script, Signal, StepPart, Until, Use
-from replayer.scenario.walk import walk_steps
+from replayer.scenario.steps import Await, Each, For, Replay, Script, Signal, Until, Use, walk_steps
 
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
 MAX_SIGNALS = 16

@@ -2,130 +2,23 @@
 
 A step is written as a word (``close``) or as a mapping with one key (``close: session``);
 ``read_step`` brings both into one form. What the steps mean together (names bound, files open) is
-judged in ``replayer.scenario.flow``.
+judged in ``replayer.scenario.flow``; what a replayed trace holds, in ``replayer.scenario.loading``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from replayer.scenario.calls import CallStep, Expect, StepPart
+from replayer.scenario.document import Key
 from replayer.scenario.draws import CountDraw, DurationDraw
-from replayer.scenario.file_steps import (
-    Append,
-    Close,
-    CopyRange,
-    Fallocate,
-    Fdatasync,
-    Flock,
-    Fstat,
-    Fsync,
-    Lock,
-    Lseek,
-    MmapRead,
-    Pread,
-    Pwrite,
-    Read,
-    Sendfile,
-    Write,
-)
-from replayer.scenario.operands import Expect, OfEither, OfFile, OfPath, StepPart, Timed
 from replayer.scenario.part import Name, Part, SlotName
-from replayer.scenario.path_steps import (
-    Access,
-    Bind,
-    Chmod,
-    Chown,
-    Getxattr,
-    Link,
-    List,
-    Listxattr,
-    Lstat,
-    Mkdir,
-    OfTwoPaths,
-    Open,
-    Readlink,
-    Removexattr,
-    Rename,
-    Rmdir,
-    Setxattr,
-    Stat,
-    Symlink,
-    Truncate,
-    Unlink,
-    Utimens,
-)
 from replayer.scenario.places import Template
 from replayer.scenario.problems import nearest_hint
-from replayer.scenario.replay_steps import Replay
 from replayer.scenario.units import Weight, show_value
-
-__all__ = [
-    "LOOKS",
-    "STEPS",
-    "Access",
-    "Append",
-    "Await",
-    "Bind",
-    "Branch",
-    "Chmod",
-    "Choose",
-    "Chown",
-    "Close",
-    "CopyRange",
-    "Each",
-    "Fallocate",
-    "Fdatasync",
-    "Flock",
-    "For",
-    "Fstat",
-    "Fsync",
-    "Getxattr",
-    "Link",
-    "List",
-    "Listxattr",
-    "Lock",
-    "Lseek",
-    "Lstat",
-    "Mkdir",
-    "MmapRead",
-    "OfEither",
-    "OfFile",
-    "OfPath",
-    "OfTwoPaths",
-    "Open",
-    "Pipeline",
-    "Pread",
-    "Pwrite",
-    "Read",
-    "Readlink",
-    "Removexattr",
-    "Rename",
-    "Repeat",
-    "Replay",
-    "Rmdir",
-    "Script",
-    "ScriptLine",
-    "Sendfile",
-    "Setxattr",
-    "Signal",
-    "Stat",
-    "Step",
-    "StepPart",
-    "Steps",
-    "Symlink",
-    "Think",
-    "Timed",
-    "Truncate",
-    "Unlink",
-    "Until",
-    "Use",
-    "Utimens",
-    "Write",
-    "read_step",
-]
 
 
 class Think(StepPart):
@@ -331,16 +224,47 @@ class Use(StepPart):
     sequence: Name
 
 
+SLOWEST, FASTEST = 0.01, 10_000.0
+"""What plan format 1 can hold, in hundredths."""
+
+
+def _read_speed(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        message = "must be a number such as 1 or 0.5, got {value}"
+        raise PydanticCustomError("speed", message, {"value": show_value(value)})
+    if not SLOWEST <= value <= FASTEST:
+        message = "must be from {low} to {high}, got {value}"
+        context = {"low": SLOWEST, "high": int(FASTEST), "value": show_value(value)}
+        raise PydanticCustomError("speed", message, context)
+    return value
+
+
+Speed = Annotated[
+    float,
+    BeforeValidator(_read_speed),
+    WithJsonSchema({"type": "number", "minimum": SLOWEST, "maximum": FASTEST}),
+]
+"""1 is as recorded, 2 twice as fast."""
+
+
+class Replay(StepPart):
+    """Replay a trace, or one of its requests."""
+
+    SHORT: ClassVar[str] = "trace"
+    do: Literal["replay"]
+    trace: Annotated[str, Field(min_length=1)]
+    request: str | None = None
+    pace: Literal["asap", "closed", "timed"] = "closed"
+    speed: Speed = 1.0
+
+
 AnyStep = (
-    Bind | Open | Close | Read | Pread | Pwrite | Write | Append | Lseek | Fsync | Fdatasync | Fstat
-    | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
-    Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
-    | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | Pipeline |
-    For | Script | Use | Replay | Signal | Await | Until
+    CallStep | Think | Repeat | Choose | Each | Pipeline | For | Script | Use | Replay | Signal
+    | Await | Until
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {
-    step.model_fields["do"].annotation.__args__[0]: step for step in AnyStep.__args__
+    word: step for step in AnyStep.__args__ for word in step.model_fields["do"].annotation.__args__
 }
 """Every word that may stand in a list of steps."""
 
@@ -378,3 +302,41 @@ def _split(value: object) -> tuple[str, object]:
 
 Step = Annotated[AnyStep, Field(discriminator="do"), BeforeValidator(read_step)]
 Steps = tuple[Step, ...]
+
+
+def read_transaction(value: object) -> object:
+    """Bring a transaction written as ``{trace: …, request: …}`` into a list of one step."""
+    if not isinstance(value, dict):
+        return value
+    if "trace" not in value:
+        message = "must be a list of steps, or a mapping with trace, got {value}"
+        shown = f"the keys {', '.join(map(str, value))}" if value else "an empty mapping"
+        raise PydanticCustomError("transaction", message, {"value": shown})
+    return [{"replay": value}]
+
+
+def walk_steps(steps: Sequence[StepPart], key: Key) -> Iterator[tuple[Key, StepPart]]:
+    """Yield each step with its key, those inside a step after it."""
+    for index, step in enumerate(steps):
+        yield (*key, index), step
+        for inner_key, inner in blocks_of(step, (*key, index)):
+            yield from walk_steps(inner, inner_key)
+
+
+def blocks_of(step: StepPart, key: Key) -> list[tuple[Key, Sequence[StepPart]]]:
+    """Return the lists of steps inside a step, each with its key."""
+    match step:
+        case Repeat() | For() | Until():
+            return [((*key, step.do, "steps"), step.steps)]
+        case Choose():
+            return [
+                ((*key, "choose", index, "steps"), branch.steps)
+                for index, branch in enumerate(step.branches)
+            ]
+        case Pipeline():
+            return [((*key, "pipeline"), step.stages)]
+        case Each():
+            named = (("file", step.file), ("directory", step.directory), ("link", step.link))
+            return [((*key, "each", name), steps) for name, steps in named if steps]
+        case _:
+            return []
