@@ -4,8 +4,8 @@ use crate::error::of_trace;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use replayer_trace::{
-    Applicability, Computed, Keep, Probe, Request, Stretch, Trace, Untraced, Window, census,
-    format_names, history, import, is_applicable, labels,
+    Applicability, ComputeTime, Keep, Probe, Request, Trace, TracerOverhead, Untraced, Window,
+    census, format_names, history, import, is_applicable, labels,
 };
 use serde_json::Value;
 use std::path::PathBuf;
@@ -190,7 +190,7 @@ fn request(
         umasks: umasks.collect::<Option<_>>()?,
         windows: windows.collect::<Option<_>>()?,
         marker: text("marker").unwrap_or_default().as_bytes().to_vec(),
-        stretch: Stretch {
+        overhead: TracerOverhead {
             call_ns: options.get("call_ns").and_then(Value::as_i64),
             gap_ns: options.get("gap_ns").and_then(Value::as_i64),
             probed: options.get("probed").and_then(probe),
@@ -207,11 +207,11 @@ fn request(
     })
 }
 
-fn computed(told: &Value) -> Option<Computed> {
+fn computed(told: &Value) -> Option<ComputeTime> {
     let number = |name: &str| told.get(name)?.as_i64();
-    Some(Computed {
+    Some(ComputeTime {
         untraced: told.get("untraced").and_then(untraced),
-        ..Computed::while_recorded(number("user_ns")?, number("calls")?)
+        ..ComputeTime::while_recorded(number("user_ns")?, number("calls")?)
     })
 }
 

@@ -1,7 +1,7 @@
 //! One call of a traced program, as importers hand it to the tracker: no format is visible any more, and no state is known yet.
 
 use crate::constants::{F_OFD_SETLK, F_OFD_SETLKW, F_SETLK, F_SETLKW, F_UNLCK, LOCK_UN};
-use crate::op::Op;
+use replayer_ops::Op;
 use std::borrow::Cow;
 
 /// A call with its time and result.
@@ -329,7 +329,7 @@ pub(crate) enum OnExec {
 
 /// Something that happened to a task outside of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Passing {
+pub(crate) enum TaskEvent {
     Exited,
     /// It must have ended, for its number is used again; the log does not say when.
     Replaced,

@@ -152,6 +152,12 @@ const NAMES: [(&str, i64); 166] = [
     ("__O_SYNC", 0x10_0000), ("__O_TMPFILE", 0x40_0000),
 ];
 
+/// Whether an open follows a symlink in the last place (`open(2)`).
+pub(crate) fn follows_to_open(flags: i64) -> bool {
+    let makes_anew = flags & O_CREAT != 0 && flags & O_EXCL != 0;
+    flags & O_NOFOLLOW == 0 && !makes_anew
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

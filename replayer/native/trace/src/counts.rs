@@ -1,8 +1,7 @@
 //! What an import counted: the figures of trace.json and of the report.
 
-use crate::infer::Repairs;
-use crate::op::Op;
-use replayer_ops::{Flag, errno_name};
+use crate::tree::Repairs;
+use replayer_ops::{Flag, Op, errno_name};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -87,7 +86,7 @@ pub(crate) struct Counts {
     pub(crate) notices: u64,
     pub(crate) calls: u64,
     /// Calls that were cut by the begin or the end of the log.
-    pub(crate) halves: ByName,
+    pub(crate) cut_calls: ByName,
     /// Calls printed twice because a signal came: the first is dropped.
     pub(crate) restarted: u64,
     pub(crate) time_went_back: u64,
@@ -166,7 +165,7 @@ impl Counts {
             "calls_without_path": self.no_path.json(),
             "calls_with_unknown_directory": self.unknown_directory.json(),
             "calls_with_unknown_file": self.unknown_file.json(),
-            "calls_cut": self.halves.json(),
+            "calls_cut": self.cut_calls.json(),
             "calls_restarted": self.restarted,
             "time_went_back": self.time_went_back,
             "ops": self.ops.iter().map(|(op, count)| (op.name().to_owned(), json!(count))).collect::<Map<_, _>>(),

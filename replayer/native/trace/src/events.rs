@@ -2,15 +2,15 @@
 
 use crate::error::TraceError;
 use crate::extent::Extent;
-use crate::op::Op;
 use crate::reader::{AGAIN, wrong_row};
-use crate::stretch::Costs;
 use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
-use crate::tables::times::{Gaps, Seen};
+use crate::tables::times::{ThinkTimes, TimedEvent};
 use crate::tables::version_1;
+use crate::tracer_overhead::OverheadCosts;
+use replayer_ops::Op;
 use serde_json::Value;
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(crate) enum Times {
     /// Format 1: nanoseconds, and every gap.
     Nanoseconds,
     /// Ticks, and gaps that do not follow from the rest.
-    Ticks { tick_ns: i64, gaps: Box<Gaps> },
+    Ticks { tick_ns: i64, gaps: Box<ThinkTimes> },
 }
 
 /// Events that are being read.
@@ -78,7 +78,7 @@ impl Events {
 
 /// When an event was, as its row tells it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct RecordedTimes {
     pub(crate) start: i64,
     pub(crate) duration: Option<i64>,
     pub(crate) gap: Option<i64>,
@@ -118,14 +118,18 @@ impl Times {
     }
 
     /// Start, duration and think time of a row.
-    pub(crate) fn read(&mut self, told: Told, thread: u32) -> Option<(i64, Option<i64>, i64)> {
+    pub(crate) fn read(
+        &mut self,
+        told: RecordedTimes,
+        thread: u32,
+    ) -> Option<(i64, Option<i64>, i64)> {
         match self {
             Self::Nanoseconds => Some((told.start, told.duration, told.gap.unwrap_or(0))),
             Self::Ticks { tick_ns, gaps } => {
                 let start_ns = told.start.checked_mul(*tick_ns)?;
                 let taken = told.duration.map(|ticks| ticks.checked_mul(*tick_ns));
                 let duration_ns = taken.map_or(Some(None), |time| time.map(Some))?;
-                let follows = gaps.follow(Seen {
+                let follows = gaps.follow(TimedEvent {
                     thread,
                     start_ns,
                     duration_ns,
@@ -159,22 +163,22 @@ fn times(document: &Value) -> Option<Times> {
     })
 }
 
-fn gaps(calibration: &Value) -> Gaps {
+fn gaps(calibration: &Value) -> ThinkTimes {
     let constant = |name: &str| calibration.get(name)?.as_i64();
-    let costs = Costs {
+    let costs = OverheadCosts {
         call_ns: constant("call_ns"),
         gap_ns: constant("gap_ns"),
-        ..Costs::default()
+        ..OverheadCosts::default()
     };
     let Some(after) = calibration.get("gap_ns_after").and_then(Value::as_object) else {
-        return Gaps::new(costs); // each gap for itself
+        return ThinkTimes::new(costs); // each gap for itself
     };
     let of = |name: &str| after.get(name).and_then(Value::as_i64);
     let after_ns = Op::ALL.iter().map(|op| {
         let name = op.name();
         [of(name), of(&format!("{name}{FAILED}"))]
     });
-    Gaps::new(Costs {
+    ThinkTimes::new(OverheadCosts {
         after_ns: after_ns.collect(),
         most_owed_ns: constant("most_owed_ns").unwrap_or(UNSAID_MOST_OWED_NS),
         long_gap_ns: constant("long_gap_ns").unwrap_or(0),
@@ -225,7 +229,7 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
     let thread = number(0).ok()??;
     let op = Op::of_trace(group.text(4, row)?)?;
     let result = group.int(19, row)?;
-    let told = Told {
+    let told = RecordedTimes {
         start: group.int(1, row)?,
         duration: group.int(2, row),
         gap: group.int(3, row),

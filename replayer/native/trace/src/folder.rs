@@ -1,16 +1,15 @@
-//! The trace folder: written beside its place, and moved there when it is whole.
+//! Writes the trace folder beside its place, and moves it there when it is whole.
 
-use crate::cause::Reason;
-use crate::computed::Computed;
 use crate::error::TraceError;
 use crate::events::FAILED;
 use crate::formats::{Clock, Format};
-use crate::readme;
+use crate::order::EdgeReason;
 use crate::requests::{PIECES_GUESSED, WINDOWS_WITHOUT, label_name};
 use crate::scope::Scope;
-use crate::stretch::Costs;
 use crate::tables;
 use crate::tables::tree::{Keep, Needed};
+use crate::tracer_overhead::OverheadCosts;
+use crate::tracer_overhead::compute_time::ComputeTime;
 use crate::tracker::Tracker;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -25,12 +24,12 @@ pub(crate) const FORMAT_VERSION: u64 = 2;
 pub(crate) const TABLES: [&str; 5] = ["events", "paths", "tree", "edges", "requests"];
 
 /// A folder that is being made.
-pub(crate) struct Draft {
+pub(crate) struct FolderDraft {
     path: PathBuf,
     target: PathBuf,
 }
 
-impl Draft {
+impl FolderDraft {
     /// Make an empty folder beside the target, which must not exist.
     pub(crate) fn create(target: &Path) -> Result<Self, TraceError> {
         if fs::symlink_metadata(target).is_ok() {
@@ -116,7 +115,7 @@ pub(crate) fn write(
     let place = directory.join("trace.json");
     fs::write(&place, &text).map_err(TraceError::io(&place))?;
     let place = directory.join("README.md");
-    fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
+    fs::write(&place, render_readme(&document)).map_err(TraceError::io(&place))?;
     Ok(text)
 }
 
@@ -242,7 +241,7 @@ fn by_label(requests: &[crate::requests::Request]) -> Value {
         .collect()
 }
 
-fn reasons(by_reason: &std::collections::BTreeMap<Reason, u64>) -> Value {
+fn reasons(by_reason: &std::collections::BTreeMap<EdgeReason, u64>) -> Value {
     let map: Map<String, Value> = by_reason
         .iter()
         .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
@@ -286,7 +285,7 @@ fn describe_origin(origin: &Origin<'_>) -> Value {
     })
 }
 
-fn calibration(costs: &Costs) -> Value {
+fn calibration(costs: &OverheadCosts) -> Value {
     let after = costs.each().map(|(op, failed, ns)| {
         let suffix = if failed { FAILED } else { "" };
         (format!("{}{suffix}", op.name()), json!(ns))
@@ -305,7 +304,7 @@ fn calibration(costs: &Costs) -> Value {
         "gap_ns_after": after.collect::<Map<_, _>>(),
         "most_owed_ns": costs.most_owed_ns,
         "long_gap_ns": costs.long_gap_ns,
-        "proven_ns": costs.computed.and_then(Computed::proven_ns),
+        "proven_ns": costs.computed.and_then(ComputeTime::proven_ns),
         "untraced": untraced,
         "method": costs.method,
         "about": "think times have what the tracer added subtracted; durations are as recorded and contain the call constant",
@@ -337,4 +336,153 @@ pub(crate) fn checksum(path: &Path) -> Result<(String, u64), TraceError> {
         bytes += u64::try_from(count).unwrap_or(0);
     }
     Ok((hexadecimal(&hash.finalize()), bytes))
+}
+
+/// Render the README of a trace from its trace.json.
+fn render_readme(document: &Value) -> String {
+    let mut text = String::from("# Trace\n\n");
+    let note = at(document, "/origin/note").as_str().unwrap_or_default();
+    if !note.is_empty() {
+        line(&mut text, &format!("{note}\n"));
+    }
+    line(
+        &mut text,
+        &format!(
+            "Imported by {} from {} ({} lines, {} not understood). {} events of {} threads over {:.3} s.",
+            word(document, "/writer"),
+            word(document, "/origin/format"),
+            number(document, "/counts/lines"),
+            number(document, "/counts/lines_not_understood"),
+            number(document, "/counts/events"),
+            number(document, "/counts/threads"),
+            seconds(document, "/counts/span_ns"),
+        ),
+    );
+    tables(&mut text, document);
+    trust(&mut text, document);
+    text
+}
+
+fn tables(text: &mut String, document: &Value) {
+    line(
+        text,
+        "\n## Tables\n\nParquet, readable by DuckDB, pandas, polars and pyarrow.\n",
+    );
+    line(text, "| table | rows | what |\n|---|---|---|");
+    for (name, rows, what) in [
+        (
+            "events",
+            "/counts/events",
+            "one row a call, in the order in which calls took effect; a negative `result` is an errno",
+        ),
+        (
+            "paths",
+            "/counts/paths",
+            "`path` and `to_path` of events count its rows, from 0; the first component stands for a root",
+        ),
+        (
+            "tree",
+            "",
+            "what must be there before: type, size, mode, link",
+        ),
+        (
+            "edges",
+            "/counts/edges",
+            "which event waits for which event of another thread, and why",
+        ),
+        (
+            "requests",
+            "/counts/requests",
+            "which events of which thread belong to a request",
+        ),
+    ] {
+        let rows = if rows.is_empty() {
+            String::new()
+        } else {
+            number(document, rows).to_string()
+        };
+        line(text, &format!("| `{name}.parquet` | {rows} | {what} |"));
+    }
+    line(
+        text,
+        "\nBackslashes in paths are doubled, and bytes that are not UTF-8 are written `\\xNN`.",
+    );
+}
+
+fn trust(text: &mut String, document: &Value) {
+    line(text, "\n## How far it can be trusted\n");
+    let times = at(document, "/calibration/method")
+        .as_str()
+        .unwrap_or_default();
+    line(
+        text,
+        &format!(
+            "- Times were taken under a tracer. What it added comes from {times}. Order and think times are what to use them for."
+        ),
+    );
+    line(
+        text,
+        &format!(
+            "- Tree: {} entries come from events instead of a manifest; {} files have only the least size that reads prove; {} results are not explained by the tree.",
+            number(document, "/tree/inferred"),
+            number(document, "/tree/sizes_that_are_least"),
+            number(document, "/counts/tree_repairs/unexplained"),
+        ),
+    );
+    line(
+        text,
+        &format!(
+            "- Calls below the roots: {}, of which {} are events, {} are followed state, {} cannot be represented.",
+            number(document, "/counts/calls_below_roots"),
+            number(document, "/counts/calls_as_events"),
+            sum(document, "/counts/calls_followed"),
+            sum(document, "/counts/calls_not_representable"),
+        ),
+    );
+    let blind = at(document, "/blind_spots")
+        .as_object()
+        .filter(|spots| !spots.is_empty());
+    match blind {
+        None => line(text, "- Blind spots: none seen."),
+        Some(spots) => {
+            let spots: Vec<String> = spots
+                .iter()
+                .map(|(name, count)| format!("{name} ({count})"))
+                .collect();
+            line(
+                text,
+                &format!(
+                    "- Blind spots, which the log (or the table of requests) does not show: {}.",
+                    spots.join(", ")
+                ),
+            );
+        }
+    }
+}
+
+fn at<'a>(document: &'a Value, pointer: &str) -> &'a Value {
+    document.pointer(pointer).unwrap_or(&Value::Null)
+}
+
+fn word<'a>(document: &'a Value, pointer: &str) -> &'a str {
+    at(document, pointer).as_str().unwrap_or("?")
+}
+
+fn number(document: &Value, pointer: &str) -> u64 {
+    at(document, pointer).as_u64().unwrap_or(0)
+}
+
+fn sum(document: &Value, pointer: &str) -> u64 {
+    let counts = at(document, pointer).as_object();
+    counts.map_or(0, |counts| counts.values().filter_map(Value::as_u64).sum())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "shown with three digits")]
+fn seconds(document: &Value, pointer: &str) -> f64 {
+    number(document, pointer) as f64 / 1e9
+}
+
+fn line(text: &mut String, line: &str) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "{line}");
 }

@@ -2,10 +2,9 @@
 
 use crate::error::TraceError;
 use crate::events::Events;
-use crate::op::{Class, Op};
 use crate::reader::{NamedPath, Trace};
 use crate::tables::events::Event;
-use replayer_ops::errno_name;
+use replayer_ops::{Class, Op, errno_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use std::path::Path;

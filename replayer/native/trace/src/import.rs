@@ -2,26 +2,26 @@
 
 use crate::counts::Counts;
 use crate::error::TraceError;
-use crate::files::Files;
-use crate::folder::{self, Draft, Origin};
+use crate::folder::{self, FolderDraft, Origin};
 use crate::formats::{Applicability, Clock, FORMATS, Format, HEAD_BYTES};
 use crate::input::Input;
 use crate::manifest;
+use crate::open_files::OpenFiles;
 use crate::order::Order;
 use crate::overlaps::{Orders, Overlaps};
 use crate::pipes::Pipes;
 use crate::requests::Requests;
-use crate::scope::{Scope, Spot};
-use crate::stretch::Stretch;
+use crate::requests::windows::Window;
+use crate::scope::{Location, Scope};
+use crate::sharing::PathUsage;
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::EventWriter;
 use crate::tables::tree::Keep;
 use crate::tables::write::Sink;
 use crate::tasks::Tasks;
-use crate::tracker::{Outside, Tracker};
+use crate::tracer_overhead::TracerOverhead;
+use crate::tracker::{OutsideFiles, Tracker};
 use crate::tree::Tree;
-use crate::usage::Usage;
-use crate::windows::Window;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ pub struct Request {
     /// Lookups below this path are markers of requests.
     pub marker: Vec<u8>,
     /// What is known of the tracer's own cost.
-    pub stretch: Stretch,
+    pub overhead: TracerOverhead,
     /// What of the manifest the trace keeps.
     pub keep: Keep,
     /// Whether lines that are not understood are an error.
@@ -75,7 +75,7 @@ pub fn import(
         ));
     }
     let format = choose(request)?;
-    let draft = Draft::create(&request.target)?;
+    let draft = FolderDraft::create(&request.target)?;
     let result = fill(request, format, &draft, progress);
     draft.finish(result)
 }
@@ -83,7 +83,7 @@ pub fn import(
 fn fill(
     request: &Request,
     format: &Format,
-    draft: &Draft,
+    draft: &FolderDraft,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<String, TraceError> {
     let directory = draft.path();
@@ -203,19 +203,19 @@ fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker,
         scope: Scope::new(&request.roots)?,
         tree: Tree::new(),
         tasks: Tasks::default(),
-        files: Files::default(),
+        files: OpenFiles::default(),
         counts: Counts::default(),
         order: Order::default(),
         overlaps: Overlaps::with(orders),
         requests: Requests::new(request.windows.clone()),
-        usage: Usage::default(),
-        events: EventWriter::create(open("events")?, request.stretch.clone()),
+        usage: PathUsage::default(),
+        events: EventWriter::create(open("events")?, request.overhead.clone()),
         edges: EdgeWriter::create(open("edges")?),
         marker: request.marker.clone(),
         first_ns: None,
         last_ns: i64::MIN,
         threads: Vec::new(),
-        outside: Outside::default(),
+        outside: OutsideFiles::default(),
         pipes: Pipes::default(),
         adopted: Vec::new(),
     };
@@ -235,8 +235,8 @@ fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker,
                 "give the directory as the traced machine named it",
             ));
         }
-        let spot = tracker.locate(&Spot::Unknown, directory);
-        tracker.tasks.give_cwd(*task, spot);
+        let location = tracker.locate(&Location::Unknown, directory);
+        tracker.tasks.give_cwd(*task, location);
     }
     Ok(tracker)
 }

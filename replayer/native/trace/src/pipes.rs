@@ -1,7 +1,7 @@
 //! Pipes and pairs of sockets between tasks: which events came before the write that brought what a read got, and before the read that
 //! made room for a write.
 
-use crate::cause::Cause;
+use crate::order::Predecessor;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ const MOST_SENT: usize = 1 << 16;
 
 /// What a descriptor of a pipe or of a pair of sockets reads from and writes to: numbers of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct End {
+pub(crate) struct PipeEnd {
     reads: Option<u64>,
     writes: Option<u64>,
 }
@@ -26,7 +26,7 @@ struct Stream {
     /// The task that has read last.
     reader: Option<u64>,
     /// What it made by that.
-    room: Room,
+    room: PipeSpace,
     /// When it was used last, in uses of any.
     used: u64,
 }
@@ -37,16 +37,16 @@ struct Sent {
     /// What had been written by its begin, and by its end.
     begin: u64,
     end: u64,
-    causes: Vec<Cause>,
+    causes: Vec<Predecessor>,
 }
 
 /// The room that a read has made for writes.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct PipeSpace {
     /// When the read ended, on the log's clock.
     pub(crate) end_ns: Option<i64>,
     /// The reader's events before.
-    pub(crate) causes: Vec<Cause>,
+    pub(crate) causes: Vec<Predecessor>,
 }
 
 /// All streams.
@@ -61,10 +61,11 @@ pub(crate) struct Pipes {
 
 impl Pipes {
     /// The two ends of a new pipe, or of a new pair of sockets, which goes both ways.
-    pub(crate) fn pair(&mut self, both_ways: bool) -> [End; 2] {
+    pub(crate) fn pair(&mut self, both_ways: bool) -> [PipeEnd; 2] {
         let to_first = Some(self.add());
         let to_second = both_ways.then(|| self.add());
-        [(to_first, to_second), (to_second, to_first)].map(|(reads, writes)| End { reads, writes })
+        [(to_first, to_second), (to_second, to_first)]
+            .map(|(reads, writes)| PipeEnd { reads, writes })
     }
 
     fn add(&mut self) -> u64 {
@@ -96,19 +97,19 @@ impl Pipes {
     }
 
     /// The task that reads what is written to an end, as far as one has.
-    pub(crate) fn reader(&mut self, end: End) -> Option<u64> {
+    pub(crate) fn reader(&mut self, end: PipeEnd) -> Option<u64> {
         self.stream(end.writes)?.reader
     }
 
     /// A read from an end has made room.
-    pub(crate) fn made(&mut self, end: End, room: Room) {
+    pub(crate) fn made(&mut self, end: PipeEnd, room: PipeSpace) {
         if let Some(stream) = self.stream(end.reads) {
             stream.room = room;
         }
     }
 
     /// What came before the last read of what is written to an end, if that ended at a time or later.
-    pub(crate) fn room(&self, end: End, since_ns: i64) -> &[Cause] {
+    pub(crate) fn room(&self, end: PipeEnd, since_ns: i64) -> &[Predecessor] {
         let stream = end.writes.and_then(|number| self.streams.get(&number));
         let room = stream.map(|stream| &stream.room);
         let made = room.filter(|room| room.end_ns.is_some_and(|end_ns| end_ns >= since_ns));
@@ -117,7 +118,12 @@ impl Pipes {
 
     /// So many bytes were written, after these events. Returns who has got some of them already: a log may tell of a read before it
     /// tells of the write.
-    pub(crate) fn write(&mut self, end: End, count: u64, causes: &[Cause]) -> Option<u64> {
+    pub(crate) fn write(
+        &mut self,
+        end: PipeEnd,
+        count: u64,
+        causes: &[Predecessor],
+    ) -> Option<u64> {
         if self.sent >= MOST_SENT {
             self.forget_sent();
         }
@@ -142,7 +148,7 @@ impl Pipes {
     }
 
     /// A task has read so many bytes. Returns the events that came before these were written.
-    pub(crate) fn read(&mut self, end: End, count: u64, task: u64) -> Vec<Cause> {
+    pub(crate) fn read(&mut self, end: PipeEnd, count: u64, task: u64) -> Vec<Predecessor> {
         let Some(stream) = self.stream(end.reads) else {
             return Vec::new();
         };
@@ -166,20 +172,20 @@ impl Pipes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cause::Reason;
-    use crate::seat::Seat;
+    use crate::order::EdgeReason;
+    use crate::order::EventRef;
 
-    fn after(row: u64) -> Cause {
-        Cause {
-            seat: Seat { row, thread: 0 },
-            reason: Reason::Pipe,
+    fn after(row: u64) -> Predecessor {
+        Predecessor {
+            event_ref: EventRef { row, thread: 0 },
+            reason: EdgeReason::Pipe,
             end_ns: None,
             calls: 0,
         }
     }
 
-    fn rows(causes: &[Cause]) -> Vec<u64> {
-        causes.iter().map(|cause| cause.seat.row).collect()
+    fn rows(causes: &[Predecessor]) -> Vec<u64> {
+        causes.iter().map(|cause| cause.event_ref.row).collect()
     }
 
     #[test]

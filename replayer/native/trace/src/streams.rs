@@ -1,14 +1,14 @@
 //! Events, edges and requests of a trace, row by row, in constant memory: what replaying reads.
 
 use crate::error::TraceError;
-use crate::events::{AFTER, AFTER_NS, BETWEEN, Times, Told};
+use crate::events::{AFTER, AFTER_NS, BETWEEN, RecordedTimes, Times};
 use crate::extent::Extent;
-use crate::op::Op;
 use crate::reader::{RequestPiece, Trace};
 use crate::rows::{OpenTable, Rows};
 use crate::tables::events::Event;
 use crate::tables::text::unescaped;
 use crate::tables::{edges, requests};
+use replayer_ops::Op;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -154,7 +154,7 @@ impl EventRows {
         let thread = number(self.rows.int(0)?)?;
         let op = self.op()?;
         let result = self.rows.int(19)?;
-        let told = Told {
+        let told = RecordedTimes {
             start: self.rows.int(1).unwrap_or(0),
             duration: self.rows.int(2),
             gap: self.rows.int(3),

@@ -8,10 +8,9 @@ use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::O_RDWR;
 use crate::error::TraceError;
 use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
-use crate::input::Input;
-use crate::lines::Line;
-use crate::op::Op;
+use crate::input::{Input, Line};
 use crate::tracker::Tracker;
+use replayer_ops::Op;
 use rustc_hash::FxHashMap;
 
 pub(crate) const FORMAT: Format = Format {

@@ -1,6 +1,6 @@
 //! Which paths belong to the trace: the roots, and how absolute and relative texts lead below them.
 
-mod walk;
+pub(crate) mod walk;
 
 use crate::error::TraceError;
 use crate::paths::{PathId, Paths};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// Where a path leads.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Spot {
+pub(crate) enum Location {
     Inside(PathId),
     /// An absolute path outside of the roots, without a slash at its end ("" is `/`).
     Outside(Rc<[u8]>),
@@ -19,7 +19,7 @@ pub(crate) enum Spot {
 
 /// The same, without the text of what lies outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hit {
+pub(crate) enum Resolved {
     Inside(PathId),
     Outside,
     Unknown,
@@ -28,6 +28,13 @@ pub(crate) enum Hit {
     Nameless,
     /// An empty path leads nowhere (`path_resolution(7)`).
     Empty,
+}
+
+impl Resolved {
+    /// Whether no place is known, neither inside nor outside.
+    pub(crate) const fn is_lost(self) -> bool {
+        !matches!(self, Self::Inside(_) | Self::Outside)
+    }
 }
 
 struct Root {
@@ -49,7 +56,7 @@ pub(crate) struct Scope {
     roots: Vec<Root>,
     /// Other names of roots: symlinks outside of them.
     aliases: Vec<Root>,
-    cache: FxHashMap<Box<[u8]>, Hit>,
+    cache: FxHashMap<Box<[u8]>, Resolved>,
     /// What the directories of texts are: most texts share theirs with others.
     directories: FxHashMap<Box<[u8]>, Directory>,
     scratch: Vec<u8>,
@@ -196,13 +203,13 @@ mod tests {
         Scope::new(&roots).unwrap()
     }
 
-    fn text(scope: &mut Scope, base: &Spot, path: &str) -> Option<String> {
+    fn text(scope: &mut Scope, base: &Location, path: &str) -> Option<String> {
         for _ in 0..2 {
             // The second time it comes from the cache.
             scope.resolve(base, path.as_bytes(), &mut |_, _| None);
         }
         match scope.resolve(base, path.as_bytes(), &mut |_, _| None) {
-            Hit::Inside(path) => Some(String::from_utf8(scope.paths.text(path)).unwrap()),
+            Resolved::Inside(path) => Some(String::from_utf8(scope.paths.text(path)).unwrap()),
             _ => None,
         }
     }
@@ -210,8 +217,8 @@ mod tests {
     #[test]
     fn several_roots_are_several_tops() {
         let mut scope = scope(&["/srv/deploy/dst", "/srv/deploy/src/", "/other/src"]);
-        let root = Spot::Outside(Rc::from(&b""[..]));
-        let deploy = Spot::Outside(Rc::from(&b"srv/deploy"[..]));
+        let root = Location::Outside(Rc::from(&b""[..]));
+        let deploy = Location::Outside(Rc::from(&b"srv/deploy"[..]));
         assert_eq!(
             text(&mut scope, &root, "/srv/deploy/dst/a//./b").as_deref(),
             Some("dst/a/b")
@@ -236,8 +243,8 @@ mod tests {
     #[test]
     fn texts_that_look_alike_are_told_apart_by_where_they_begin() {
         let mut scope = scope(&["/-"]);
-        let root = Spot::Outside(Rc::from(&b""[..]));
-        let nowhere = Spot::Outside(Rc::from(&b"-"[..]));
+        let root = Location::Outside(Rc::from(&b""[..]));
+        let nowhere = Location::Outside(Rc::from(&b"-"[..]));
         assert_eq!(text(&mut scope, &root, "/-/a").as_deref(), Some("-/a"));
         assert_eq!(text(&mut scope, &nowhere, "a"), None);
         assert_eq!(text(&mut scope, &nowhere, "/-/a").as_deref(), Some("-/a"));
@@ -250,10 +257,12 @@ mod tests {
         let current = scope.paths.child(top, b"current").unwrap();
         let releases = scope.paths.child(top, b"releases").unwrap();
         let target = scope.paths.child(releases, b"7").unwrap();
-        let hit = scope.resolve(&Spot::Inside(top), b"current/../x", &mut |_, path| {
+        let resolved = scope.resolve(&Location::Inside(top), b"current/../x", &mut |_, path| {
             (path == current).then_some(target)
         });
-        let Hit::Inside(path) = hit else { panic!() };
+        let Resolved::Inside(path) = resolved else {
+            panic!()
+        };
         assert_eq!(scope.paths.text(path), b"r/releases/x");
     }
 
@@ -263,8 +272,8 @@ mod tests {
         scope
             .add_alias(b"/var/www/site", b"/srv/releases/7/")
             .unwrap();
-        let root = Spot::Outside(Rc::from(&b""[..]));
-        let www = Spot::Outside(Rc::from(&b"var/www"[..]));
+        let root = Location::Outside(Rc::from(&b""[..]));
+        let www = Location::Outside(Rc::from(&b"var/www"[..]));
         assert_eq!(
             text(&mut scope, &root, "/var/www/site/a").as_deref(),
             Some("7/a")

@@ -1,7 +1,7 @@
 //! Texts are followed to where they lead, and what was found is kept: most texts come often, or share their directories.
 
-use super::{Directory, Hit, LONGEST_TEXT_BYTES, Scope, Spot, is_below};
 use crate::paths::{PathId, Paths};
+use crate::scope::{Directory, LONGEST_TEXT_BYTES, Location, Resolved, Scope, is_below};
 use std::rc::Rc;
 
 /// Texts kept; beyond it the cache starts anew, so that it does not grow with the log (chosen).
@@ -11,65 +11,65 @@ impl Scope {
     /// Follow a text from a spot; `..` is taken from where symlinks lead, as `link` knows it.
     pub(crate) fn resolve(
         &mut self,
-        base: &Spot,
+        base: &Location,
         text: &[u8],
         link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Hit {
+    ) -> Resolved {
         if text.len() > LONGEST_TEXT_BYTES {
-            return Hit::TooLong;
+            return Resolved::TooLong;
         }
         self.scratch.clear();
         match base {
             _ if text.first() == Some(&b'/') => {
                 // It is its own key: most texts are known, and then nothing is copied.
-                if let Some(&hit) = self.cache.get(text) {
-                    return hit;
+                if let Some(&resolved) = self.cache.get(text) {
+                    return resolved;
                 }
             }
-            Spot::Inside(path) => {
+            Location::Inside(path) => {
                 self.scratch.push(0);
                 self.scratch.extend_from_slice(&path.raw().to_le_bytes());
             }
-            Spot::Outside(absolute) => {
+            Location::Outside(absolute) => {
                 self.scratch.push(1);
                 self.scratch.extend_from_slice(absolute);
                 self.scratch.push(b'/');
             }
-            Spot::Unknown => return Hit::Unknown,
+            Location::Unknown => return Resolved::Unknown,
         }
         self.scratch.extend_from_slice(text);
-        if let Some(&hit) = self.cache.get(&*self.scratch) {
-            return hit;
+        if let Some(&resolved) = self.cache.get(&*self.scratch) {
+            return resolved;
         }
         // Where `..` leads depends on links, and those may change.
         if crate::bytes::find(text, b"..").is_some() {
             return self.follow(base, text, link);
         }
-        let hit = self
+        let resolved = self
             .resolve_in_directory(base, text)
             .unwrap_or_else(|| self.follow(base, text, link));
         if self.cache.len() >= CACHED_TEXTS {
             self.cache.clear();
         }
-        self.cache.insert(Box::from(&*self.scratch), hit);
-        hit
+        self.cache.insert(Box::from(&*self.scratch), resolved);
+        resolved
     }
 
     fn follow(
         &mut self,
-        base: &Spot,
+        base: &Location,
         text: &[u8],
         link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Hit {
+    ) -> Resolved {
         match self.locate(base, text, link) {
-            Spot::Inside(path) => Hit::Inside(path),
-            Spot::Outside(_) => Hit::Outside,
-            Spot::Unknown => Hit::TooLong,
+            Location::Inside(path) => Resolved::Inside(path),
+            Location::Outside(_) => Resolved::Outside,
+            Location::Unknown => Resolved::TooLong,
         }
     }
 
     /// Resolve a text without `..` by what its directory is. None where that does not tell.
-    fn resolve_in_directory(&mut self, base: &Spot, text: &[u8]) -> Option<Hit> {
+    fn resolve_in_directory(&mut self, base: &Location, text: &[u8]) -> Option<Resolved> {
         let slash = memchr::memrchr(b'/', text).filter(|&slash| slash > 0)?;
         let name = crate::bytes::from(text, slash + 1);
         if name.is_empty() || name == b"." {
@@ -91,55 +91,55 @@ impl Scope {
         Some(match directory {
             Directory::Inside(path) => {
                 let child = self.paths.child(path, name);
-                child.map_or(Hit::TooLong, Hit::Inside)
+                child.map_or(Resolved::TooLong, Resolved::Inside)
             }
-            Directory::Nowhere => Hit::Outside,
+            Directory::Nowhere => Resolved::Outside,
         })
     }
 
-    fn directory(&mut self, base: &Spot, text: &[u8]) -> Option<Directory> {
+    fn directory(&mut self, base: &Location, text: &[u8]) -> Option<Directory> {
         match self.locate(base, text, &mut |_, _| None) {
-            Spot::Inside(path) => Some(Directory::Inside(path)),
-            Spot::Outside(absolute) => {
+            Location::Inside(path) => Some(Directory::Inside(path)),
+            Location::Outside(absolute) => {
                 let above_root = self.entrances().any(|(root, _)| is_below(root, &absolute));
                 (!above_root && !absolute.is_empty()).then_some(Directory::Nowhere)
             }
-            Spot::Unknown => None,
+            Location::Unknown => None,
         }
     }
 
     /// The same, with the text of what lies outside, and without the cache. Unknown if it lies too deep.
     pub(crate) fn locate(
         &mut self,
-        base: &Spot,
+        base: &Location,
         text: &[u8],
         link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Spot {
+    ) -> Location {
         if text.len() > LONGEST_TEXT_BYTES {
-            return Spot::Unknown;
+            return Location::Unknown;
         }
-        let mut spot = if text.first() == Some(&b'/') {
-            Spot::Outside(Rc::from(&b""[..]))
+        let mut location = if text.first() == Some(&b'/') {
+            Location::Outside(Rc::from(&b""[..]))
         } else {
             base.clone()
         };
         for part in text.split(|&byte| byte == b'/') {
-            spot = match part {
-                b"" | b"." => spot,
-                b".." => self.up(spot, link),
-                name => self.down(spot, name),
+            location = match part {
+                b"" | b"." => location,
+                b".." => self.up(location, link),
+                name => self.down(location, name),
             };
         }
-        spot
+        location
     }
 
-    fn down(&mut self, spot: Spot, name: &[u8]) -> Spot {
-        match spot {
-            Spot::Inside(path) => self
+    fn down(&mut self, location: Location, name: &[u8]) -> Location {
+        match location {
+            Location::Inside(path) => self
                 .paths
                 .child(path, name)
-                .map_or(Spot::Unknown, Spot::Inside),
-            Spot::Outside(absolute) => {
+                .map_or(Location::Unknown, Location::Inside),
+            Location::Outside(absolute) => {
                 let mut longer = absolute.to_vec();
                 if !longer.is_empty() {
                     longer.push(b'/');
@@ -147,32 +147,32 @@ impl Scope {
                 longer.extend_from_slice(name);
                 let found = self.entrances().find(|&(absolute, _)| *absolute == *longer);
                 match found.map(|(_, path)| path) {
-                    Some(path) => Spot::Inside(path),
-                    None => Spot::Outside(Rc::from(longer)),
+                    Some(path) => Location::Inside(path),
+                    None => Location::Outside(Rc::from(longer)),
                 }
             }
-            Spot::Unknown => Spot::Unknown,
+            Location::Unknown => Location::Unknown,
         }
     }
 
     fn up(
         &mut self,
-        spot: Spot,
+        location: Location,
         link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Spot {
-        match spot {
-            Spot::Inside(path) => {
+    ) -> Location {
+        match location {
+            Location::Inside(path) => {
                 let path = link(&mut self.paths, path).unwrap_or(path);
                 if let Some(root) = self.roots.iter().find(|root| root.path == path) {
-                    return Spot::Outside(Rc::from(parent_of(&root.absolute)));
+                    return Location::Outside(Rc::from(parent_of(&root.absolute)));
                 }
                 match self.paths.parent(path) {
-                    PathId::TOP => Spot::Inside(path),
-                    parent => Spot::Inside(parent),
+                    PathId::TOP => Location::Inside(path),
+                    parent => Location::Inside(parent),
                 }
             }
-            Spot::Outside(absolute) => Spot::Outside(Rc::from(parent_of(&absolute))),
-            Spot::Unknown => Spot::Unknown,
+            Location::Outside(absolute) => Location::Outside(Rc::from(parent_of(&absolute))),
+            Location::Unknown => Location::Unknown,
         }
     }
 }

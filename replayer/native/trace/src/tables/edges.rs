@@ -1,8 +1,7 @@
 //! The table `edges`: which event waits for which event of another thread.
 
-use crate::cause::Reason;
 use crate::error::TraceError;
-use crate::order::Edge;
+use crate::order::{Edge, EdgeReason};
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::write::{Sink, TableWriter};
 use parquet::data_type::ByteArray;
@@ -17,7 +16,7 @@ pub(crate) const SPECS: [Spec; 3] = [
 /// Takes edges in the order of the events that wait.
 pub(crate) struct EdgeWriter {
     table: TableWriter,
-    pub(crate) by_reason: BTreeMap<Reason, u64>,
+    pub(crate) by_reason: BTreeMap<EdgeReason, u64>,
 }
 
 impl EdgeWriter {

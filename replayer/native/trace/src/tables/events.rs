@@ -2,15 +2,14 @@
 
 use crate::call::Args;
 use crate::error::TraceError;
-use crate::op::Op;
-use crate::sample::Sample;
-use crate::stretch::{Costs, Gauge, Stretch};
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::text::escaped_whole;
-use crate::tables::times::{Gaps, Seen, Ticks};
+use crate::tables::times::{GapSample, ThinkTimes, Ticks, TimedEvent};
 use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
+use crate::tracer_overhead::{OverheadCosts, OverheadEstimator, TracerOverhead};
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
+use replayer_ops::Op;
 
 /// One row. FORMAT.md says what each column means for each op.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,42 +102,42 @@ pub(crate) struct Row<'a> {
 }
 
 /// What of a row may still change, and what its times are made from.
-struct Waiting {
+struct PendingRow {
     thread: u32,
     start_ns: i64,
     op: Op,
     duration_ns: Option<i64>,
-    sample: Sample,
+    sample: GapSample,
     result: i64,
 }
 
 /// Takes events in their order; a row group waits, so that its calls may still end.
 pub(crate) struct EventWriter {
     table: TableWriter,
-    waiting: Vec<Waiting>,
+    waiting: Vec<PendingRow>,
     first_waiting: u64,
     /// Known from the first row group on.
     times: Option<Times>,
     /// What shows the cost of the tracing, until that is known.
-    gauge: Option<Gauge>,
-    asked: Stretch,
+    estimator: Option<OverheadEstimator>,
+    asked: TracerOverhead,
     ops: Vec<ByteArray>,
 }
 
 /// How the times of a table are written.
 struct Times {
-    costs: Costs,
+    costs: OverheadCosts,
     ticks: Ticks,
-    gaps: Gaps,
+    gaps: ThinkTimes,
     /// Threads that the row group has had an event of.
     met: Vec<bool>,
 }
 
 /// What a finished table says of itself.
-pub(crate) struct Written {
+pub(crate) struct FinishedEvents {
     pub(crate) rows: u64,
     /// What the tracing cost.
-    pub(crate) costs: Costs,
+    pub(crate) costs: OverheadCosts,
     pub(crate) tick_ns: i64,
     /// Times that are no multiple of a tick and were rounded down.
     pub(crate) rounded: u64,
@@ -146,14 +145,14 @@ pub(crate) struct Written {
 
 impl EventWriter {
     /// `asked` holds what a user said about the tracing's own cost.
-    pub(crate) fn create(sink: Sink, asked: Stretch) -> Self {
+    pub(crate) fn create(sink: Sink, asked: TracerOverhead) -> Self {
         Self {
             table: TableWriter::to(sink, "events", &SPECS),
             // Room that is not used is never touched.
             waiting: Vec::with_capacity(GROUP_ROWS),
             first_waiting: 0,
             times: None,
-            gauge: Some(Gauge::new()),
+            estimator: Some(OverheadEstimator::new()),
             asked,
             ops: Op::ALL
                 .iter()
@@ -164,12 +163,12 @@ impl EventWriter {
 
     /// The log's times are those of the program: no tracer made them longer.
     pub(crate) fn trust_times(&mut self) {
-        self.gauge = None;
+        self.estimator = None;
     }
 
     /// What is still to be told how long calls and gaps were; none when that is enough.
-    pub(crate) fn gauge(&mut self) -> Option<&mut Gauge> {
-        self.gauge.as_mut()
+    pub(crate) fn estimator(&mut self) -> Option<&mut OverheadEstimator> {
+        self.estimator.as_mut()
     }
 
     /// The row that the next event will have.
@@ -178,12 +177,12 @@ impl EventWriter {
     }
 
     /// Append an event; `sample` is its raw gap.
-    pub(crate) fn push(&mut self, row: &Row<'_>, sample: Sample) -> Result<(), TraceError> {
+    pub(crate) fn push(&mut self, row: &Row<'_>, sample: GapSample) -> Result<(), TraceError> {
         if self.waiting.len() >= GROUP_ROWS {
             self.write_waiting()?;
         }
         let at = self.waiting.len();
-        self.waiting.push(Waiting {
+        self.waiting.push(PendingRow {
             thread: row.thread,
             start_ns: row.start_ns,
             op: row.op,
@@ -268,9 +267,11 @@ impl EventWriter {
     /// Give the columns what was still open of the rows that wait. Returns their number.
     fn fill_in(&mut self) -> usize {
         let waiting = &self.waiting;
-        let (gauge, asked) = (self.gauge.take(), &self.asked);
+        let (estimator, asked) = (self.estimator.take(), &self.asked);
         let times = self.times.get_or_insert_with(|| {
-            let costs = gauge.unwrap_or_else(Gauge::new).costs(asked);
+            let costs = estimator
+                .unwrap_or_else(OverheadEstimator::new)
+                .costs(asked);
             Times::of(waiting, costs)
         });
         let is_first_group = self.first_waiting == 0;
@@ -292,7 +293,7 @@ impl EventWriter {
                 let (start_ticks, start_ns) = times.ticks.count(row.start_ns);
                 let taken = row.duration_ns.map(|time| times.ticks.count(time));
                 let others = row.sample.others.min(MOST_BETWEEN);
-                let follows = times.gaps.follow(Seen {
+                let follows = times.gaps.follow(TimedEvent {
                     thread: row.thread,
                     start_ns,
                     duration_ns: taken.map(|(_, time)| time),
@@ -329,13 +330,13 @@ impl EventWriter {
     }
 
     /// Write everything.
-    pub(crate) fn finish(mut self) -> Result<Written, TraceError> {
+    pub(crate) fn finish(mut self) -> Result<FinishedEvents, TraceError> {
         let waiting = self.fill_in();
         let rows = self.table.finish_rows(waiting)?;
         let times = self
             .times
-            .unwrap_or_else(|| Times::of(&[], Costs::default()));
-        Ok(Written {
+            .unwrap_or_else(|| Times::of(&[], OverheadCosts::default()));
+        Ok(FinishedEvents {
             rows,
             costs: times.costs,
             tick_ns: times.ticks.tick_ns,
@@ -348,7 +349,7 @@ impl EventWriter {
 const MOST_BETWEEN: u32 = i32::MAX as u32;
 
 impl Times {
-    fn of(waiting: &[Waiting], costs: Costs) -> Self {
+    fn of(waiting: &[PendingRow], costs: OverheadCosts) -> Self {
         let times = waiting.iter();
         let ticks = Ticks::fitting(
             &times
@@ -356,7 +357,7 @@ impl Times {
                 .flatten(),
         );
         Self {
-            gaps: Gaps::new(costs.clone()),
+            gaps: ThinkTimes::new(costs.clone()),
             costs,
             ticks,
             met: Vec::new(),

@@ -8,12 +8,12 @@ use parquet::file::reader::RowGroupReader;
 /// Read a column of a row group.
 pub(crate) fn column_reader(group: &dyn RowGroupReader, index: usize) -> Result<ColumnReader> {
     let description = group.metadata().schema_descr().column(index);
-    let pages = Honest(group.get_column_page_reader(index)?);
+    let pages = CheckedPages(group.get_column_page_reader(index)?);
     Ok(get_column_reader(description, Box::new(pages)))
 }
 
 /// Refuses dictionaries that claim more values than they have bytes: the library would allocate them all.
-struct Honest(Box<dyn PageReader>);
+struct CheckedPages(Box<dyn PageReader>);
 
 fn checked(page: Page) -> Result<Page> {
     match &page {
@@ -30,7 +30,7 @@ fn checked(page: Page) -> Result<Page> {
     }
 }
 
-impl Iterator for Honest {
+impl Iterator for CheckedPages {
     type Item = Result<Page>;
 
     fn next(&mut self) -> Option<Result<Page>> {
@@ -38,7 +38,7 @@ impl Iterator for Honest {
     }
 }
 
-impl PageReader for Honest {
+impl PageReader for CheckedPages {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
         self.0.get_next_page()?.map(checked).transpose()
     }

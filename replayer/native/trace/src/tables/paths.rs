@@ -2,10 +2,10 @@
 
 use crate::error::TraceError;
 use crate::paths::Paths;
+use crate::sharing::{PathUsage, SharingLabel};
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::text::escaped_whole;
 use crate::tables::write::TableWriter;
-use crate::usage::{Label, Usage};
 use parquet::data_type::ByteArray;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -16,9 +16,17 @@ pub(crate) const SPECS: [Spec; 2] = [
 ];
 
 /// Write all paths in the order of their rows. Returns how many have each label.
-pub(crate) fn write(directory: &Path, paths: &Paths, usage: &Usage) -> Result<Value, TraceError> {
+pub(crate) fn write(
+    directory: &Path,
+    paths: &Paths,
+    usage: &PathUsage,
+) -> Result<Value, TraceError> {
     let mut table = TableWriter::create(directory, "paths", &SPECS)?;
-    let labels = [Label::SharedReadOnly, Label::Private, Label::SharedMutable];
+    let labels = [
+        SharingLabel::SharedReadOnly,
+        SharingLabel::Private,
+        SharingLabel::SharedMutable,
+    ];
     let mut counts = [0_u64; 3];
     let mut contended = 0_u64;
     for &place in paths.rows() {

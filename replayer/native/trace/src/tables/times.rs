@@ -1,9 +1,8 @@
 //! How times are written: in ticks of the log's clock, and think times only where they do not follow from the other columns.
 
-use crate::op::Op;
-use crate::pool::LONG_NS;
-use crate::sample::After;
-use crate::stretch::Costs;
+use crate::tracer_overhead::OverheadCosts;
+use crate::tracer_overhead::samples::LONG_NS;
+use replayer_ops::Op;
 use rustc_hash::FxHashMap;
 
 /// Steps that clocks of logs have, the longest first.
@@ -49,14 +48,14 @@ const MOST_MORE_NS: i64 = 10_000_000;
 
 /// Think times as they follow from the times of a thread's events and from what the tracing added.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Gaps {
-    costs: Costs,
-    threads: Threads,
+pub(crate) struct ThinkTimes {
+    costs: OverheadCosts,
+    threads: LastEvents,
 }
 
 /// The last event of each thread.
 #[derive(Debug, Clone, Default)]
-struct Threads {
+struct LastEvents {
     /// Of threads with small numbers.
     near: Vec<Option<Last>>,
     /// Of all others.
@@ -66,7 +65,7 @@ struct Threads {
 /// Threads that are found without a search: a damaged table may not decide how much memory that takes (chosen).
 const NEAR_THREADS: usize = 4096;
 
-impl Threads {
+impl LastEvents {
     fn last(&mut self, thread: u32) -> &mut Option<Last> {
         let at = usize::try_from(thread).unwrap_or(usize::MAX);
         if at < NEAR_THREADS && at >= self.near.len() {
@@ -92,7 +91,7 @@ struct Last {
 
 /// An event, as far as the gap before it and the next one go.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seen {
+pub(crate) struct TimedEvent {
     pub(crate) thread: u32,
     pub(crate) start_ns: i64,
     pub(crate) duration_ns: Option<i64>,
@@ -114,9 +113,9 @@ pub(crate) struct Gap {
     pub(crate) own_ns: i64,
 }
 
-impl Gaps {
+impl ThinkTimes {
     /// With what the tracing added, by call; nothing where it is not known.
-    pub(crate) fn new(costs: Costs) -> Self {
+    pub(crate) fn new(costs: OverheadCosts) -> Self {
         Self {
             costs,
             ..Self::default()
@@ -124,7 +123,7 @@ impl Gaps {
     }
 
     /// The think time before an event, from the end of its thread's last one.
-    pub(crate) fn follow(&mut self, seen: Seen) -> Gap {
+    pub(crate) fn follow(&mut self, seen: TimedEvent) -> Gap {
         let costs = &self.costs;
         let between_ns = costs.gap_ns.unwrap_or(0);
         let known = self.threads.last(seen.thread);
@@ -159,7 +158,7 @@ impl Gaps {
     }
 
     /// What is left of a time without what the tracing added.
-    pub(crate) fn left(&self, after: After) -> i64 {
+    pub(crate) fn left(&self, after: AfterWait) -> i64 {
         let others = i64::from(after.others);
         let gaps = others.saturating_add(1);
         let gaps_ns = gaps.saturating_mul(self.costs.gap_ns.unwrap_or(0));
@@ -180,6 +179,26 @@ impl Gaps {
     }
 }
 
+/// The time between two events of a thread, as recorded, without what it waited for other threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct GapSample {
+    /// None where the log has no clock, or nothing came before.
+    pub(crate) gap_ns: Option<i64>,
+    /// Traced calls in between, of this thread that are no events, and of others: the tracer serves one at a time.
+    pub(crate) others: u32,
+    /// The same since the last event ended that the thread was kept waiting by, if it was.
+    pub(crate) after: Option<AfterWait>,
+}
+
+/// The time between the end of the event that a thread was kept waiting by and the event that waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AfterWait {
+    /// What it was kept waiting by.
+    pub(crate) row: u64,
+    pub(crate) gap_ns: i64,
+    pub(crate) others: u32,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,8 +215,8 @@ mod tests {
         assert_eq!(ticks.rounded, 1);
     }
 
-    fn seen(thread: u32, start_ns: i64, duration_ns: i64, between: u32) -> Seen {
-        Seen {
+    fn seen(thread: u32, start_ns: i64, duration_ns: i64, between: u32) -> TimedEvent {
+        TimedEvent {
             thread,
             start_ns,
             duration_ns: Some(duration_ns),
@@ -207,13 +226,13 @@ mod tests {
         }
     }
 
-    fn costs() -> Costs {
-        let mut costs = Costs {
+    fn costs() -> OverheadCosts {
+        let mut costs = OverheadCosts {
             call_ns: Some(100),
             gap_ns: Some(1_000),
             after_ns: vec![[None; 2]; Op::ALL.len()],
             most_owed_ns: 10_000_000,
-            ..Costs::default()
+            ..OverheadCosts::default()
         };
         costs.after_ns[Op::Open as usize] = [Some(2_000), Some(500)];
         costs
@@ -221,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_gap_begins_where_the_threads_last_event_ended() {
-        let mut gaps = Gaps::new(costs());
+        let mut gaps = ThinkTimes::new(costs());
         assert_eq!(gaps.follow(seen(0, 5_000, 500, 0)).own_ns, 4_000);
         assert_eq!(gaps.follow(seen(1, 5_500, 0, 0)).own_ns, 4_500);
         let gap = gaps.follow(seen(0, 9_000, 0, 1));
@@ -239,7 +258,7 @@ mod tests {
 
     #[test]
     fn threads_of_every_number_are_followed_alike() {
-        let mut gaps = Gaps::new(costs());
+        let mut gaps = ThinkTimes::new(costs());
         for thread in [0, 4095, 4096, u32::MAX] {
             assert_eq!(gaps.follow(seen(thread, 5_000, 500, 0)).own_ns, 4_000);
             assert_eq!(gaps.follow(seen(thread, 9_000, 0, 0)).raw_ns, 3_500);
@@ -248,13 +267,13 @@ mod tests {
 
     #[test]
     fn what_the_tracer_adds_depends_on_the_call_before() {
-        let mut gaps = Gaps::new(costs());
+        let mut gaps = ThinkTimes::new(costs());
         for (op, failed, own_ns) in [
             (Op::Open, false, 8_000),
             (Op::Open, true, 9_500),
             (Op::Inherit, false, 10_000),
         ] {
-            gaps.follow(Seen {
+            gaps.follow(TimedEvent {
                 op,
                 failed,
                 ..seen(0, 0, 0, 0)
@@ -267,13 +286,13 @@ mod tests {
 
     #[test]
     fn what_is_taken_off_gaps_is_taken_off_those_after_others_events_but_for_waits() {
-        let gaps = Gaps::new(Costs {
+        let gaps = ThinkTimes::new(OverheadCosts {
             gap_ns: Some(51_000),
             more_ns: 50_000,
             ..costs()
         });
         let left = |gap_ns, others| {
-            gaps.left(After {
+            gaps.left(AfterWait {
                 row: 0,
                 gap_ns,
                 others,
@@ -292,8 +311,8 @@ mod tests {
 
     #[test]
     fn what_a_gap_is_too_short_the_next_ones_make_up_for() {
-        let mut gaps = Gaps::new(costs());
-        let own = |gaps: &mut Gaps, start| gaps.follow(seen(0, start, 0, 0)).own_ns;
+        let mut gaps = ThinkTimes::new(costs());
+        let own = |gaps: &mut ThinkTimes, start| gaps.follow(seen(0, start, 0, 0)).own_ns;
         assert_eq!(own(&mut gaps, 1_000), 0);
         assert_eq!(own(&mut gaps, 1_600), 0);
         assert_eq!(own(&mut gaps, 2_800), 0);
@@ -301,7 +320,7 @@ mod tests {
         assert_eq!(own(&mut gaps, 4_900), 0);
         gaps.settle(0);
         assert_eq!(own(&mut gaps, 6_900), 1_000);
-        let mut alone = Gaps::new(Costs {
+        let mut alone = ThinkTimes::new(OverheadCosts {
             most_owed_ns: 0,
             ..costs()
         });

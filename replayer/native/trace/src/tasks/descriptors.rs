@@ -1,7 +1,7 @@
 //! The descriptors of tasks: held, let go, closed at execve.
 
-use super::{Cwd, Held, Slot, Tasks, inside};
 use crate::call::OnExec;
+use crate::tasks::{Cwd, Descriptor, FdTarget, Tasks, inside};
 
 impl Tasks {
     /// Close what is to be closed at execve. Returns the descriptions that lose a descriptor, and those gained by a
@@ -32,7 +32,7 @@ impl Tasks {
         if let Some(table) = self.tables.get_mut(own) {
             table.users = 1;
         }
-        if let Some(task) = self.living.get_mut(number) {
+        if let Some(task) = self.table.get_mut(number) {
             task.files = own;
         }
         gained
@@ -52,12 +52,12 @@ impl Tasks {
             ..shared.clone()
         };
         let own = self.add_cwd(copy);
-        if let Some(task) = self.living.get_mut(number) {
+        if let Some(task) = self.table.get_mut(number) {
             task.cwd = own;
         }
     }
 
-    fn close_where(&mut self, files: usize, closes: impl Fn(i64, &Slot) -> bool) -> Vec<u32> {
+    fn close_where(&mut self, files: usize, closes: impl Fn(i64, &Descriptor) -> bool) -> Vec<u32> {
         let Some(table) = self.tables.get_mut(files) else {
             return Vec::new();
         };
@@ -101,7 +101,7 @@ impl Tasks {
     }
 
     /// What a descriptor of a task holds.
-    pub(crate) fn held(&mut self, number: u64, fd: i64) -> Option<Held> {
+    pub(crate) fn held(&mut self, number: u64, fd: i64) -> Option<FdTarget> {
         let files = self.get_mut(number)?.files;
         let table = self.tables.get(files)?;
         table.slots.get(&fd).map(|slot| slot.held.clone())
@@ -112,17 +112,17 @@ impl Tasks {
         &mut self,
         number: u64,
         fd: i64,
-        held: Held,
+        held: FdTarget,
         on_exec: OnExec,
     ) -> Option<u32> {
         let files = self.get_mut(number)?.files;
         let table = self.tables.get_mut(files)?;
-        let before = table.slots.insert(fd, Slot { held, on_exec })?;
+        let before = table.slots.insert(fd, Descriptor { held, on_exec })?;
         before.held.inside()
     }
 
     /// Let a descriptor go.
-    pub(crate) fn release(&mut self, number: u64, fd: i64) -> Option<Held> {
+    pub(crate) fn release(&mut self, number: u64, fd: i64) -> Option<FdTarget> {
         let files = self.get_mut(number)?.files;
         let table = self.tables.get_mut(files)?;
         table.slots.remove(&fd).map(|slot| slot.held)

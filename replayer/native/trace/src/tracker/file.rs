@@ -1,20 +1,20 @@
 //! Calls on descriptors: which description they mean, what they teach, and the events they become.
 
-use crate::access::Access;
 use crate::call::{Args, Call, FileArg, FileKind, Outcome};
 use crate::constants::{
     F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, RWF_APPEND, RWF_NOAPPEND, SEEK_DATA, SEEK_END, SEEK_HOLE,
 };
 use crate::error::TraceError;
-use crate::files::Description;
-use crate::op::{Class, Op};
+use crate::open_files::Description;
+use crate::order::Access;
 use crate::paths::PathId;
-use crate::tasks::Held;
+use crate::tasks::FdTarget;
 use crate::tracker::path::mark_now;
 use crate::tracker::resolve::SPECIAL;
-use crate::tracker::{Fate, On, Tracker};
+use crate::tracker::{Disposition, Operands, Tracker};
 use crate::tree::NodeId;
 use replayer_ops::numbers::{EACCES, EAGAIN};
+use replayer_ops::{Class, Op};
 
 /// ioctls that ask a file something and can be asked again anywhere.
 const KNOWN_IOCTLS: [&[u8]; 8] = [
@@ -36,9 +36,9 @@ impl Tracker {
         op: Op,
         file: FileArg<'_>,
         args: &Args<'_>,
-    ) -> Result<Fate, TraceError> {
+    ) -> Result<Disposition, TraceError> {
         let id = match self.held(call.task, file) {
-            Some(Held::Inside(id)) => id,
+            Some(FdTarget::Inside(id)) => id,
             held => return Ok(self.on_none_of_the_trace(call, op, held.as_ref())),
         };
         let node = self.files.get(id).and_then(|one| one.node);
@@ -49,18 +49,18 @@ impl Tracker {
         if op == Op::Ioctl && !KNOWN_IOCTLS.iter().any(|known| text.starts_with(known)) {
             let name = format!("ioctl({})", String::from_utf8_lossy(text));
             self.counts.not_representable.add(&name);
-            return Ok(Fate::Other);
+            return Ok(Disposition::Other);
         }
-        let Some(used) = self.files.get(id).map(Used::of) else {
-            return Ok(Fate::Other);
+        let Some(used) = self.files.get(id).map(UsedFile::of) else {
+            return Ok(Disposition::Other);
         };
-        let used = self.tell_of_others(call, op, (id, used), args)?;
+        let used = self.record_foreign_changes(call, op, (id, used), args)?;
         if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
             self.tree.was_entered(node, &mut self.counts.repairs);
         }
-        let on = On {
+        let operands = Operands {
             file: Some(used.slot),
-            ..On::default()
+            ..Operands::default()
         };
         let mut written = std::borrow::Cow::Borrowed(args);
         match op {
@@ -68,7 +68,7 @@ impl Tracker {
             Op::Getdents if self.lists_outside(used.node) => written.to_mut().entries = None,
             _ => {}
         }
-        self.emit(call, op, on, &written)?;
+        self.emit(call, op, operands, &written)?;
         let access = if op.moves() {
             Access::Write
         } else {
@@ -86,25 +86,30 @@ impl Tracker {
         if let Outcome::Value(value) = call.outcome {
             self.learn_use(op, id, used, &written, value);
         }
-        Ok(Fate::Event)
+        Ok(Disposition::Event)
     }
 
     /// Take a call on a descriptor that holds no file below the roots, or one that cannot be opened again.
-    fn on_none_of_the_trace(&mut self, call: &Call<'_>, op: Op, held: Option<&Held>) -> Fate {
-        if let Some(Held::Pipe(end)) = held {
+    fn on_none_of_the_trace(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        held: Option<&FdTarget>,
+    ) -> Disposition {
+        if let Some(FdTarget::Pipe(end)) = held {
             self.through_pipe(call, op, *end);
         } else if let Some(task) = self.tasks.get_mut(call.task) {
             task.has_used_another();
         }
         match held {
-            Some(Held::Lost(why)) => return self.leave_out(call, why),
+            Some(FdTarget::Lost(why)) => return self.leave_out(call, why),
             Some(_) => self.counts.out_of_scope.add(call.name),
             None => self.counts.unknown_file.add(call.name),
         }
-        Fate::Other
+        Disposition::Other
     }
 
-    fn learn_use(&mut self, op: Op, id: u32, used: Used, args: &Args<'_>, value: i64) {
+    fn learn_use(&mut self, op: Op, id: u32, used: UsedFile, args: &Args<'_>, value: i64) {
         match op.class() {
             Class::Mark => self.usage.changed(used.path),
             Class::Read if op != Op::Getdents && op != Op::Mmap => {
@@ -133,7 +138,7 @@ impl Tracker {
         }
     }
 
-    fn learn_other_use(&mut self, op: Op, id: u32, used: Used, args: &Args<'_>) {
+    fn learn_other_use(&mut self, op: Op, id: u32, used: UsedFile, args: &Args<'_>) {
         let Some(node) = used.node else {
             return;
         };
@@ -158,7 +163,7 @@ impl Tracker {
                 self.usage.changed(used.path);
             }
             Op::Fallocate if args.flags.unwrap_or(0) & FALLOC_FL_KEEP_SIZE == 0 => {
-                let placed = Used {
+                let placed = UsedFile {
                     appends: false,
                     ..used
                 };
@@ -203,14 +208,19 @@ impl Tracker {
     }
 
     /// A lock that is not waited for is refused because others have it; one that is waited for ends otherwise if it fails.
-    fn learn_refusal(&mut self, used: Used, outcome: Outcome) {
+    fn learn_refusal(&mut self, used: UsedFile, outcome: Outcome) {
         let is_refused = matches!(outcome, Outcome::Error(EAGAIN | EACCES));
         if let Some(node) = used.node.filter(|_| is_refused) {
             self.order.refuse(node, used.slot);
         }
     }
 
-    pub(crate) fn learn_read(&mut self, used: Used, offset: Option<i64>, (asked, got): (i64, i64)) {
+    pub(crate) fn learn_read(
+        &mut self,
+        used: UsedFile,
+        offset: Option<i64>,
+        (asked, got): (i64, i64),
+    ) {
         if let (Some(node), Some(offset)) = (used.node, offset) {
             self.tree
                 .saw_read(node, offset, got, asked, &mut self.counts.repairs);
@@ -220,7 +230,7 @@ impl Tracker {
     }
 
     /// Learn from a seek that looks for the end of a file, or for its data or holes.
-    fn learn_end(&mut self, used: Used, args: &Args<'_>, reached: Option<i64>) {
+    fn learn_end(&mut self, used: UsedFile, args: &Args<'_>, reached: Option<i64>) {
         let (Some(node), asked) = (used.node, args.offset.unwrap_or(0)) else {
             return;
         };
@@ -239,7 +249,7 @@ impl Tracker {
     }
 
     /// Learn from a write at a position; with `O_APPEND` it went to the end all the same (BUGS of `pwrite(2)`).
-    pub(crate) fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {
+    pub(crate) fn learn_write(&mut self, used: UsedFile, offset: Option<i64>, count: i64) {
         self.usage.changed(used.path);
         let Some(node) = used.node else {
             return;
@@ -289,7 +299,7 @@ impl Tracker {
 
 /// What a call needs to know of the description it uses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Used {
+pub(crate) struct UsedFile {
     pub(crate) slot: u32,
     pub(crate) path: PathId,
     pub(crate) node: Option<crate::tree::NodeId>,
@@ -297,7 +307,7 @@ pub(crate) struct Used {
     pub(crate) appends: bool,
 }
 
-impl Used {
+impl UsedFile {
     pub(crate) fn of(description: &Description) -> Self {
         Self {
             slot: description.slot,
@@ -313,5 +323,74 @@ impl Used {
         let flags = args.flags.unwrap_or(0);
         let appends = flags & RWF_APPEND != 0 || self.appends && flags & RWF_NOAPPEND == 0;
         Self { appends, ..self }
+    }
+}
+
+impl Tracker {
+    /// Take a call that moves bytes from one descriptor to another; one of them may lie outside of the roots.
+    pub(crate) fn on_two_files(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        both: [FileArg<'_>; 2],
+        args: &Args<'_>,
+    ) -> Result<Disposition, TraceError> {
+        let held = both.map(|file| self.held(call.task, file));
+        self.between_pipes(call, &held);
+        let lost = held.iter().flatten().find_map(FdTarget::lost);
+        let is_inside = held.iter().flatten().any(|held| held.inside().is_some());
+        let [source, target] = held.map(|held| self.with_bytes(held?.inside()?));
+        if source.is_none() && target.is_none() {
+            // Below the roots, and without bytes.
+            let special = is_inside.then_some(SPECIAL);
+            if let Some(why) = lost.or(special) {
+                return Ok(self.leave_out(call, why));
+            }
+            self.counts.out_of_scope.add(call.name);
+            return Ok(Disposition::Other);
+        }
+        let [from, to] = [source, target].map(|id| {
+            id.and_then(|id| {
+                self.files
+                    .get(id)
+                    .map(|description| (id, UsedFile::of(description)))
+            })
+        });
+        let operands = Operands {
+            file: from.map(|(_, used)| used.slot),
+            to_file: to.map(|(_, used)| used.slot),
+            ..Operands::default()
+        };
+        self.emit(call, op, operands, args)?;
+        for (_, used) in [from, to].into_iter().flatten() {
+            self.order.file(used.slot, Access::Write);
+        }
+        let Outcome::Value(value) = call.outcome else {
+            return Ok(Disposition::Event);
+        };
+        let count = if op == Op::Clone { i64::MAX } else { value };
+        if let Some((id, used)) = from {
+            let offset = args.offset.or(used.offset).filter(|_| op != Op::Clone);
+            self.learn_read(used, offset, (count, count));
+            if args.offset.is_none() {
+                self.advance(id, count);
+            }
+            self.counts.bytes_read += u64::try_from(value).unwrap_or(0);
+        }
+        if let Some((id, used)) = to {
+            let placed = args.text.as_deref().and_then(crate::bytes::number);
+            self.learn_write(used, placed.or(used.offset), value);
+            if placed.is_none() {
+                self.advance(id, value);
+            }
+            self.counts.bytes_written += u64::try_from(value).unwrap_or(0);
+        }
+        Ok(Disposition::Event)
+    }
+
+    /// The same description, unless it is one of a fifo, socket or device: these have no bytes of their own.
+    fn with_bytes(&self, id: u32) -> Option<u32> {
+        let node = self.files.get(id).and_then(|one| one.node);
+        (!self.tree.is_special(node)).then_some(id)
     }
 }

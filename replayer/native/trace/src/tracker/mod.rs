@@ -4,47 +4,42 @@
 //! except for those that let something go (a close, an unlock), which take effect when they are entered. Events go to the tables and
 //! to the order of events; nothing is kept of them here.
 
-mod copy;
-mod file;
-mod gauge;
-mod gone;
-mod held;
-mod naming;
-mod open;
-mod others;
-mod outside;
+pub(crate) mod descriptors;
+pub(crate) mod file;
+pub(crate) mod foreign_changes;
+pub(crate) mod open;
+pub(crate) mod outside;
 pub(crate) mod overlap;
-mod pair;
-mod path;
-mod pipe;
-mod resolve;
-mod special;
-mod task;
+pub(crate) mod path;
+pub(crate) mod resolve;
+pub(crate) mod task;
+pub(crate) mod two_paths;
+pub(crate) mod waits;
 
 use crate::call::{Args, Call, FileKind, Kind, Outcome};
 use crate::constants::{O_DIRECTORY, O_RDWR};
 use crate::counts::Counts;
 use crate::error::TraceError;
-use crate::files::Files;
-use crate::op::Op;
-use crate::order::Order;
+use crate::open_files::OpenFiles;
+use crate::order::{EventRef, Order};
 use crate::overlaps::Overlaps;
 use crate::paths::PathId;
 use crate::pipes::Pipes;
 use crate::requests::Requests;
-use crate::sample::{After, Sample};
 use crate::scope::Scope;
-use crate::seat::Seat;
+use crate::sharing::PathUsage;
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::{EventWriter, Row};
+use crate::tables::times::{AfterWait, GapSample};
 use crate::tasks::Tasks;
+use crate::tracer_overhead::{Class, LastCall};
+pub(crate) use crate::tracker::outside::OutsideFiles;
 use crate::tree::{Found, Tree};
-use crate::usage::Usage;
-pub(crate) use outside::Outside;
+use replayer_ops::Op;
 
 /// What a call turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     Event,
     /// Not an event: it still took the tracer's time.
     Other,
@@ -52,7 +47,7 @@ pub(crate) enum Fate {
 
 /// What an event is about.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct On {
+pub(crate) struct Operands {
     pub(crate) path: Option<PathId>,
     pub(crate) to_path: Option<PathId>,
     pub(crate) file: Option<u32>,
@@ -61,7 +56,7 @@ pub(crate) struct On {
 
 /// A description that was opened before the log began, until an event tells of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Adopted {
+pub(crate) struct PendingOpen {
     pub(crate) path: PathId,
     pub(crate) slot: u32,
     /// Its flags and position, where they were looked up.
@@ -73,12 +68,12 @@ pub(crate) struct Tracker {
     pub(crate) scope: Scope,
     pub(crate) tree: Tree,
     pub(crate) tasks: Tasks,
-    pub(crate) files: Files,
+    pub(crate) files: OpenFiles,
     pub(crate) counts: Counts,
     pub(crate) order: Order,
     pub(crate) overlaps: Overlaps,
     pub(crate) requests: Requests,
-    pub(crate) usage: Usage,
+    pub(crate) usage: PathUsage,
     pub(crate) events: EventWriter,
     pub(crate) edges: EdgeWriter,
     /// Lookups below this path are markers.
@@ -87,10 +82,10 @@ pub(crate) struct Tracker {
     pub(crate) last_ns: i64,
     /// The traced program's own number of each thread.
     pub(crate) threads: Vec<u64>,
-    pub(crate) outside: Outside,
+    pub(crate) outside: OutsideFiles,
     pub(crate) pipes: Pipes,
     /// Descriptions that were open before: they get an event before the one that uses them.
-    pub(crate) adopted: Vec<Adopted>,
+    pub(crate) adopted: Vec<PendingOpen>,
 }
 
 impl Tracker {
@@ -105,20 +100,20 @@ impl Tracker {
         if call.outcome == Outcome::Unknown
             && !matches!(call.kind, Kind::Other | Kind::Poll | Kind::Exec { .. })
         {
-            self.counts.halves.add(call.name);
+            self.counts.cut_calls.add(call.name);
             return Ok(());
         }
-        self.gauge_before(call);
-        let fate = self.dispatch(call)?;
-        self.gauge_after(call, fate);
+        self.measure_before(call);
+        let disposition = self.dispatch(call)?;
+        self.measure_after(call, disposition);
         Ok(())
     }
 
-    fn dispatch(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
+    fn dispatch(&mut self, call: &Call<'_>) -> Result<Disposition, TraceError> {
         if call.kind.lets_go()
-            && let Some(fate) = self.returned(call)
+            && let Some(disposition) = self.returned(call)
         {
-            return Ok(fate);
+            return Ok(disposition);
         }
         match call.kind {
             Kind::Open { path, args, shown } => self.open(call, path, args, *shown),
@@ -163,16 +158,16 @@ impl Tracker {
         &mut self,
         call: &Call<'_>,
         op: Op,
-        on: On,
+        operands: Operands,
         args: &Args<'_>,
-    ) -> Result<Seat, TraceError> {
+    ) -> Result<EventRef, TraceError> {
         while let Some(adopted) = self.adopted.pop() {
-            self.introduce(call, &adopted)?;
+            self.emit_pending_open(call, &adopted)?;
         }
         let row = self.events.next_row();
-        let [path, to_path] =
-            [on.path, on.to_path].map(|path| path.map(|path| self.scope.paths.row(path)));
-        let (seat, sample) = self.take_seat(call, op, row);
+        let [path, to_path] = [operands.path, operands.to_path]
+            .map(|path| path.map(|path| self.scope.paths.row(path)));
+        let (event_ref, sample) = self.place_event(call, op, row);
         let result = match call.outcome {
             Outcome::Value(_) if op == Op::Open => 0,
             Outcome::Value(value) => value,
@@ -185,14 +180,14 @@ impl Tracker {
             .saturating_sub(self.first_ns.unwrap_or(0));
         self.counts.event(op, result);
         let event = Row {
-            thread: seat.thread,
+            thread: event_ref.thread,
             start_ns: start_ns.max(0),
             duration_ns: call.duration_ns,
             op,
             path,
             to_path,
-            file: on.file,
-            to_file: on.to_file,
+            file: operands.file,
+            to_file: operands.to_file,
             args,
             result,
         };
@@ -200,27 +195,31 @@ impl Tracker {
         // The end of a thread is the work of no request.
         if op != Op::Exit {
             let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
-            self.requests.event(call.task, seat.thread, row, times);
+            self.requests.event(call.task, event_ref.thread, row, times);
         }
         if !self.order.ready.is_empty() {
             for edge in self.order.ready.drain(..) {
                 self.edges.push(edge)?;
             }
         }
-        Ok(seat)
+        Ok(event_ref)
     }
 
     /// Write the event that stands for an opening before the trace.
-    fn introduce(&mut self, call: &Call<'_>, adopted: &Adopted) -> Result<(), TraceError> {
-        let Adopted { path, slot, known } = *adopted;
+    fn emit_pending_open(
+        &mut self,
+        call: &Call<'_>,
+        adopted: &PendingOpen,
+    ) -> Result<(), TraceError> {
+        let PendingOpen { path, slot, known } = *adopted;
         let found = self.tree.find(&self.scope.paths, path, true);
         let is_directory =
             matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
         let before = Call::implied(call.task, "inherit", call.start_ns);
-        let on = On {
+        let operands = Operands {
             path: Some(path),
             file: Some(slot),
-            ..On::default()
+            ..Operands::default()
         };
         let guess = if is_directory { O_DIRECTORY } else { O_RDWR };
         let args = Args {
@@ -228,20 +227,20 @@ impl Tracker {
             offset: known.map(|(_, offset)| offset),
             ..Args::default()
         };
-        self.emit(&before, Op::Inherit, on, &args)?;
-        self.order.file(slot, crate::access::Access::Write);
+        self.emit(&before, Op::Inherit, operands, &args)?;
+        self.order.file(slot, crate::order::Access::Write);
         Ok(())
     }
 
     /// The thread of an event, its raw gap, and its place in the order.
-    fn take_seat(&mut self, call: &Call<'_>, op: Op, row: u64) -> (Seat, Sample) {
+    fn place_event(&mut self, call: &Call<'_>, op: Op, row: u64) -> (EventRef, GapSample) {
         let free = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let first_ns = self.first_ns;
         let Some(task) = self.tasks.get_mut(call.task) else {
-            return (Seat { row, thread: 0 }, Sample::default());
+            return (EventRef { row, thread: 0 }, GapSample::default());
         };
         let thread = *task.thread.get_or_insert(free);
-        let seat = Seat { row, thread };
+        let event_ref = EventRef { row, thread };
         let is_first = task.last_event.is_none();
         let before = task.last_end_ns.or(first_ns);
         let since = |end_ns: Option<i64>| Some(call.start_ns?.saturating_sub(end_ns?).max(0));
@@ -252,7 +251,7 @@ impl Tracker {
             u32::try_from(others).unwrap_or(u32::MAX)
         };
         let (awaited, awaited_after) = task.take_awaited();
-        let causes = task.behind.take();
+        let causes = task.predecessors.take();
         let raw_ns = since(before);
         // Whatever ended last kept it waiting, unless its own last event ended still later.
         let last = causes.iter().max_by_key(|cause| cause.end_ns);
@@ -266,13 +265,13 @@ impl Tracker {
             let gap_ns = gap_ns.saturating_sub(awaited_after.ns).max(0);
             let then = last.calls.max(own_calls);
             let others = between(then.saturating_add(awaited_after.calls));
-            Some(After {
-                row: last.seat.row,
+            Some(AfterWait {
+                row: last.event_ref.row,
                 gap_ns,
                 others,
             })
         });
-        let sample = Sample {
+        let sample = GapSample {
             gap_ns: raw_ns.map(|gap| gap.saturating_sub(awaited.ns).max(0)),
             others: between(task.calls_then.saturating_add(awaited.calls)),
             after,
@@ -280,11 +279,55 @@ impl Tracker {
         task.calls_then = self.counts.calls;
         task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
-        task.last_event = Some(seat);
+        task.last_event = Some(event_ref);
         if thread == free {
             self.threads.push(call.task);
         }
-        self.order.begin(seat, &causes);
-        (seat, sample)
+        self.order.begin(event_ref, &causes);
+        (event_ref, sample)
+    }
+}
+
+impl Tracker {
+    /// The gap before a call shows what the tracer needs after the one before.
+    pub(crate) fn measure_before(&mut self, call: &Call<'_>) {
+        let Some(estimator) = self.events.estimator() else {
+            return;
+        };
+        let last = self
+            .tasks
+            .get_mut(call.task)
+            .and_then(|task| task.last_call.take());
+        // Where others' calls came between, the tracer may have been busy with these.
+        let calls = self
+            .counts
+            .calls
+            .saturating_sub(u64::from(call.meanwhile) + 1);
+        if let (Some(last), Some(start_ns)) =
+            (last.filter(|last| last.calls == calls), call.start_ns)
+        {
+            estimator.after(last.class, start_ns.saturating_sub(last.end_ns));
+        }
+    }
+
+    pub(crate) fn measure_after(&mut self, call: &Call<'_>, disposition: Disposition) {
+        let Some(estimator) = self.events.estimator() else {
+            return;
+        };
+        let Some(task) = self.tasks.get_mut(call.task) else {
+            return;
+        };
+        let class = match (disposition, task.last_op) {
+            (Disposition::Event, Some(op)) => {
+                estimator.took(op, call.duration_ns);
+                Class::of_event(op, !call.outcome.is_ok())
+            }
+            _ => estimator.class_of_other(call.name),
+        };
+        task.last_call = call.end_ns().map(|end_ns| LastCall {
+            class,
+            end_ns,
+            calls: self.counts.calls,
+        });
     }
 }

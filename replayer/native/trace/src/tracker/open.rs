@@ -1,19 +1,20 @@
 //! Opens: what the descriptor that they return means from then on.
 
-use crate::access::Access;
 use crate::call::{Args, Call, FileKind, OnExec, Outcome, PathArg};
 use crate::constants::{
-    O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_TMPFILE, O_TRUNC,
+    O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_TMPFILE, O_TRUNC, S_IFMT,
+    S_IFREG, follows_to_open,
 };
 use crate::error::TraceError;
-use crate::infer::Placed;
-use crate::op::{Op, follows_to_open};
+use crate::order::Access;
 use crate::paths::PathId;
-use crate::scope::{Hit, Spot};
-use crate::tasks::Held;
+use crate::scope::{Location, Resolved};
+use crate::tasks::FdTarget;
 use crate::tracker::resolve::{FOR_ITS_ENDING, SPECIAL, fails_for_ending};
-use crate::tracker::{Fate, On, Tracker};
-use crate::tree::{Found, NodeId};
+use crate::tracker::{Disposition, Operands, Tracker};
+use crate::tree::Placed;
+use crate::tree::{Found, NodeId, Tree};
+use replayer_ops::Op;
 
 impl Tracker {
     /// Take an open: the descriptor that it returned means something from now on.
@@ -23,16 +24,16 @@ impl Tracker {
         path: &PathArg<'_>,
         args: &Args<'_>,
         shown: Option<&[u8]>,
-    ) -> Result<Fate, TraceError> {
-        let (mut hit, slot) = self.resolve(call, path);
-        if !matches!(hit, Hit::Inside(_))
-            && let Some(place) = self.shown_place(call, path, hit, shown)
+    ) -> Result<Disposition, TraceError> {
+        let (mut resolved, slot) = self.resolve(call, path);
+        if !matches!(resolved, Resolved::Inside(_))
+            && let Some(place) = self.shown_place(call, path, resolved, shown)
         {
-            hit = Hit::Inside(place);
+            resolved = Resolved::Inside(place);
         }
-        let Hit::Inside(place) = hit else {
-            self.open_outside(call, path, hit, args);
-            return Ok(self.drop_call(call, hit));
+        let Resolved::Inside(place) = resolved else {
+            self.open_outside(call, path, resolved, args);
+            return Ok(self.count_dropped(call, resolved));
         };
         let flags = args.flags.unwrap_or(0);
         if fails_for_ending(Op::Open, path, call.outcome, flags & O_CREAT != 0) {
@@ -43,30 +44,30 @@ impl Tracker {
             return Ok(self.leave_out(call, SPECIAL));
         }
         let file = call.outcome.value().map(|_| self.files.count());
-        let on = On {
+        let operands = Operands {
             path: Some(place),
             file,
             to_file: slot,
-            ..On::default()
+            ..Operands::default()
         };
-        let seat = if args.mode.is_some() {
+        let event_ref = if args.mode.is_some() {
             let mut masked = args.clone();
             self.mask_mode(call.task, &mut masked);
-            self.emit(call, Op::Open, on, &masked)?
+            self.emit(call, Op::Open, operands, &masked)?
         } else {
-            self.emit(call, Op::Open, on, args)?
+            self.emit(call, Op::Open, operands, args)?
         };
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(Op::Open, place, number, flags);
             let ends = self.ends(place, follows_to_open(flags));
-            self.order_ends(seat, ends, Access::Read);
-            return Ok(Fate::Event);
+            self.order_ends(ends, Access::Read);
+            return Ok(Disposition::Event);
         }
         let known = self.tree.nodes.len();
         let placed = self.learn_open(place, flags);
         let created = flags & O_CREAT != 0 && self.tree.nodes.len() > known;
         let access = if created { Access::Write } else { Access::Read };
-        self.order_known_ends(seat, (place, follows_to_open(flags)), access);
+        self.order_known_ends((place, follows_to_open(flags)), access);
         let node = placed.map(|(node, _)| node);
         let id = self.files.add(place, node, shown.unwrap_or_default());
         if let Some(description) = self.files.get_mut(id) {
@@ -77,10 +78,10 @@ impl Tracker {
         if flags & O_TRUNC != 0 && flags & O_ACCMODE != 0 {
             self.emptied(place, node);
         }
-        self.usage.opened(place, seat.thread);
+        self.usage.opened(place, event_ref.thread);
         let fd = call.outcome.value().unwrap_or(0);
-        self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
-        Ok(Fate::Event)
+        self.hold_new(call.task, fd, FdTarget::Inside(id), on_exec(flags));
+        Ok(Disposition::Event)
     }
 
     /// The open cut off what was in the file.
@@ -97,17 +98,17 @@ impl Tracker {
         &mut self,
         call: &Call<'_>,
         path: &PathArg<'_>,
-        hit: Hit,
+        resolved: Resolved,
         shown: Option<&[u8]>,
     ) -> Option<PathId> {
-        let Spot::Inside(place) = self.locate_shown(shown?)? else {
+        let Location::Inside(place) = self.locate_shown(shown?)? else {
             return None;
         };
-        if hit != Hit::Nameless {
+        if resolved != Resolved::Nameless {
             return Some(place);
         }
         // What has no name any more is shown by the name that it had.
-        let Held::Inside(id) = self.held_through_proc(call.task, &path.text)? else {
+        let FdTarget::Inside(id) = self.held_through_proc(call.task, &path.text)? else {
             return None;
         };
         let node = self.files.get(id)?.node;
@@ -115,20 +116,26 @@ impl Tracker {
         matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
     }
 
-    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit, args: &Args<'_>) {
+    fn open_outside(
+        &mut self,
+        call: &Call<'_>,
+        path: &PathArg<'_>,
+        resolved: Resolved,
+        args: &Args<'_>,
+    ) {
         let Some(fd) = call.outcome.value() else {
             return;
         };
         let on_exec = on_exec(args.flags.unwrap_or(0));
         let held = match self.outside_of(call, path) {
-            _ if hit == Hit::Nameless => Held::Lost("file without a name"),
-            Spot::Outside(absolute) => {
+            _ if resolved == Resolved::Nameless => FdTarget::Lost("file without a name"),
+            Location::Outside(absolute) => {
                 if args.flags.unwrap_or(0) & O_DIRECTORY != 0 {
                     self.outside.add(&absolute);
                 }
-                Held::Outside(Some(absolute))
+                FdTarget::Outside(Some(absolute))
             }
-            Spot::Inside(_) | Spot::Unknown => Held::Outside(None),
+            Location::Inside(_) | Location::Unknown => FdTarget::Outside(None),
         };
         self.hold_new(call.task, fd, held, on_exec);
     }
@@ -197,5 +204,54 @@ pub(super) fn on_exec(flags: i64) -> OnExec {
         OnExec::Close
     } else {
         OnExec::Keep
+    }
+}
+
+/// What a mknod makes.
+pub(crate) fn kind_made(args: &Args<'_>) -> FileKind {
+    match args.mode.unwrap_or(0) & S_IFMT {
+        0 | S_IFREG => FileKind::Regular,
+        _ => FileKind::Special,
+    }
+}
+
+impl Tree {
+    pub(crate) fn is_special(&self, node: Option<NodeId>) -> bool {
+        self.holds_special && node.is_some_and(|node| self.kind(node) == FileKind::Special)
+    }
+}
+
+impl Tracker {
+    /// Whether an open with these flags means a special file: which one.
+    pub(crate) fn special_to_open(&mut self, place: PathId, flags: i64) -> Option<NodeId> {
+        if !self.tree.holds_special {
+            return None; // as most do: nothing has to be found
+        }
+        match self
+            .tree
+            .find(&self.scope.paths, place, follows_to_open(flags))
+        {
+            Found::Node(node, _) => Some(node).filter(|_| self.tree.is_special(Some(node))),
+            _ => None,
+        }
+    }
+
+    /// Take an open of a special file: its descriptor is followed, and is none of the trace's.
+    pub(crate) fn open_special(
+        &mut self,
+        call: &Call<'_>,
+        (place, node): (PathId, NodeId),
+        flags: i64,
+        shown: Option<&[u8]>,
+    ) {
+        let Some(fd) = call.outcome.value() else {
+            return;
+        };
+        let shown = shown.unwrap_or_default();
+        let id = self.files.add(place, Some(node), shown);
+        if let Some(description) = self.files.get_mut(id) {
+            description.untold = true;
+        }
+        self.hold_new(call.task, fd, FdTarget::Inside(id), on_exec(flags));
     }
 }

@@ -1,10 +1,11 @@
-//! Files outside of the roots that are moved or linked in: where they stand in the trace, and which are directories.
+//! Where files stand in the trace that lie outside of the roots, that symlinks lead to, or that had been removed before it.
 
-use crate::call::{Call, FileKind, PathArg};
+use crate::call::{Call, FileArg, FileKind, Gone, OnExec, PathArg};
 use crate::paths::{NameId, PathId};
-use crate::scope::Spot;
+use crate::scope::{Location, normal};
+use crate::tasks::FdTarget;
 use crate::tracker::Tracker;
-use crate::tree::NodeId;
+use crate::tree::{Found, NodeId};
 use rustc_hash::FxHashSet;
 
 /// Where they stand.
@@ -16,7 +17,7 @@ const MOST_BYTES: usize = 8 << 20;
 
 /// What is known of files outside of the roots.
 #[derive(Debug, Default)]
-pub(crate) struct Outside {
+pub(crate) struct OutsideFiles {
     /// How often one was moved or linked in, or out.
     pub(crate) crossings: u32,
     /// Absolute paths that calls have shown to be directories.
@@ -24,7 +25,7 @@ pub(crate) struct Outside {
     bytes: usize,
 }
 
-impl Outside {
+impl OutsideFiles {
     pub(crate) fn add(&mut self, absolute: &[u8]) {
         if self.bytes + absolute.len() <= MOST_BYTES && self.directories.insert(absolute.into()) {
             self.bytes += absolute.len();
@@ -41,7 +42,7 @@ impl Outside {
 impl Tracker {
     /// A call made or removed a directory outside of the roots.
     pub(crate) fn note_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, is_there: bool) {
-        let Spot::Outside(absolute) = self.outside_of(call, path) else {
+        let Location::Outside(absolute) = self.outside_of(call, path) else {
             return;
         };
         if is_there {
@@ -53,7 +54,7 @@ impl Tracker {
 
     /// What a rename brings in from there is a directory, if that is known: of what is in it nothing is.
     pub(crate) fn arrived(&mut self, call: &Call<'_>, from: &PathArg<'_>, node: NodeId) {
-        let Spot::Outside(absolute) = self.outside_of(call, from) else {
+        let Location::Outside(absolute) = self.outside_of(call, from) else {
             return;
         };
         if !self.outside.directories.contains(&*absolute) {
@@ -90,7 +91,7 @@ impl Tracker {
 
     /// A place in the trace for a file outside of the roots that is moved or linked in.
     pub(crate) fn outside_place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
-        let Spot::Outside(absolute) = self.outside_of(call, path) else {
+        let Location::Outside(absolute) = self.outside_of(call, path) else {
             return None;
         };
         let top = self.scope.paths.child(PathId::TOP, OUTSIDE)?;
@@ -106,5 +107,133 @@ impl Tracker {
         self.tree.ensure_directory(&self.scope.paths, top);
         self.outside.crossings += 1;
         self.scope.paths.child(top, &kept)
+    }
+}
+
+impl Tracker {
+    /// Where a symlink's text leads, and a text that leads to the same place below the tops of the trace.
+    ///
+    /// A relative text that stays is kept; an absolute one becomes relative; one that leads outside of the roots leads to
+    /// a place of its own below `.outside`.
+    pub(crate) fn link_target(&mut self, link: PathId, text: &[u8]) -> (Option<PathId>, Vec<u8>) {
+        let directory = self.scope.paths.parent(link);
+        match self.locate(&Location::Inside(directory), text) {
+            Location::Inside(target) => {
+                let text = self.portable(directory, target, text);
+                (Some(target), text)
+            }
+            Location::Outside(absolute) => match self.outside_link(&absolute) {
+                Some(target) => (Some(target), self.upwards(directory, target)),
+                None => (None, b".outside".to_vec()),
+            },
+            Location::Unknown => (None, b".outside".to_vec()),
+        }
+    }
+
+    /// Remember where a symlink leads.
+    pub(crate) fn set_link(&mut self, node: NodeId, link: PathId, text: &[u8]) {
+        let (target, text) = self.link_target(link, text);
+        let outside =
+            target.is_some_and(|target| self.scope.paths.text(target).starts_with(b".outside/"));
+        self.counts.links_out += u64::from(outside);
+        if let Some(node) = self.tree.node_mut(node) {
+            node.link = target.map(|target| (target, text.into_boxed_slice()));
+        }
+        self.tree.forget_walks();
+    }
+
+    fn portable(&self, directory: PathId, target: PathId, text: &[u8]) -> Vec<u8> {
+        let paths = &self.scope.paths;
+        let mut joined = paths.text(directory);
+        joined.push(b'/');
+        joined.extend_from_slice(text);
+        let stays = text.first() != Some(&b'/')
+            && normal(&joined).is_some_and(|text| text == paths.text(target));
+        if stays {
+            text.to_vec()
+        } else {
+            self.upwards(directory, target)
+        }
+    }
+
+    fn upwards(&self, directory: PathId, target: PathId) -> Vec<u8> {
+        let paths = &self.scope.paths;
+        let mut text = Vec::new();
+        for _ in 0..paths.depth(directory) {
+            text.extend_from_slice(b"../");
+        }
+        text.extend_from_slice(&paths.text(target));
+        text
+    }
+
+    fn outside_link(&mut self, absolute: &[u8]) -> Option<PathId> {
+        let paths = &mut self.scope.paths;
+        let top = paths.child(PathId::TOP, b".outside")?;
+        let mut name: Vec<u8> = absolute
+            .iter()
+            .map(|&byte| if byte == b'/' { b'|' } else { byte })
+            .collect();
+        if name.is_empty() {
+            name.push(b'|');
+        }
+        let kept = name
+            .get(name.len().saturating_sub(200)..)
+            .unwrap_or_default();
+        paths.child(top, kept)
+    }
+}
+
+/// Where they lie; no root is called so.
+const DIRECTORY: &[u8] = b".removed";
+/// Bytes of a path that its stand-in's name keeps: a name has 255, and a number stands behind it.
+const KEPT_BYTES: usize = 200;
+
+impl Tracker {
+    /// Let a descriptor hold the stand-in of a removed file, if that was below a root.
+    pub(crate) fn hold_stand_in(&mut self, task: u64, file: FileArg<'_>, gone: Gone) {
+        let Some(shown) = file.shown.filter(|_| file.deleted) else {
+            return;
+        };
+        let Some(Location::Inside(former)) = self.locate_shown(shown) else {
+            return;
+        };
+        let Some(place) = self.place_of_stand_in(former, gone.inode) else {
+            return;
+        };
+        let Some(node) = self.file_that_stands_in(place, gone.size) else {
+            return;
+        };
+        let id = self.files.add(place, Some(node), shown);
+        if let Some(description) = self.files.get_mut(id) {
+            description.offset = None;
+        }
+        self.open_before(id);
+        self.hold_new(task, file.number, FdTarget::Inside(id), OnExec::Keep);
+    }
+
+    /// One file has one stand-in, however many have it open.
+    fn place_of_stand_in(&mut self, former: PathId, inode: i64) -> Option<PathId> {
+        let top = self.scope.paths.child(PathId::TOP, DIRECTORY)?;
+        let mut name = self.scope.paths.text(former);
+        name.iter_mut()
+            .filter(|byte| **byte == b'/')
+            .for_each(|byte| *byte = b'|');
+        let mut name = name.split_off(name.len().saturating_sub(KEPT_BYTES));
+        name.extend_from_slice(format!("#{inode}").as_bytes());
+        self.scope.paths.child(top, &name)
+    }
+
+    fn file_that_stands_in(&mut self, place: PathId, size: i64) -> Option<NodeId> {
+        let paths = &self.scope.paths;
+        if let Found::Node(node, _) = self.tree.find(paths, place, false) {
+            return Some(node);
+        }
+        let directory = self.tree.ensure_directory(paths, paths.parent(place))?;
+        let name = paths.name(place);
+        let id = self.tree.add_before(directory, name, FileKind::Regular);
+        let node = self.tree.node_mut(id)?;
+        node.confirmed = true;
+        self.tree.saw_size(id, size, &mut self.counts.repairs);
+        Some(id)
     }
 }

@@ -2,15 +2,15 @@
 
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_EXCL, O_TMPFILE, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END};
-use crate::listings::DOTS;
-use crate::op::Op;
 use crate::overlaps::{Before, Effect, Proof, Touch};
 use crate::paths::PathId;
-use crate::scope::Hit;
+use crate::scope::Resolved;
 use crate::tracker::Tracker;
-use crate::tracker::file::Used;
+use crate::tracker::file::UsedFile;
 use crate::tracker::resolve::follows_last;
 use crate::tree::Found;
+use crate::tree::listings::DOTS;
+use replayer_ops::Op;
 use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 
 /// What an entry of a listing takes at most (getdents64(2): its head, and a name of 255 bytes): one that had no room left was not whole.
@@ -48,22 +48,22 @@ pub(crate) fn may_show(name: &[u8]) -> bool {
 
 /// What the result of a call needs that is not known to be so.
 #[derive(Debug)]
-pub(crate) struct Wanting([Option<Proof>; 2]);
+pub(crate) struct UnmetProofs([Option<Proof>; 2]);
 
 impl Tracker {
     /// What the result of a call needs that is not known to be so. None where nothing is.
-    pub(crate) fn wanting(&mut self, call: &Call<'_>) -> Option<Wanting> {
+    pub(crate) fn wanting(&mut self, call: &Call<'_>) -> Option<UnmetProofs> {
         self.meet(call.task);
         let proofs = self.proofs(call);
         let wanting = proofs.map(|proof| proof.filter(|&proof| !self.is_met(proof)));
         wanting
             .iter()
             .any(Option::is_some)
-            .then_some(Wanting(wanting))
+            .then_some(UnmetProofs(wanting))
     }
 
     /// Whether a call that has not returned yet explains a result by its effect.
-    pub(crate) fn explains(&mut self, call: &Call<'_>, wanting: &Wanting) -> bool {
+    pub(crate) fn explains(&mut self, call: &Call<'_>, wanting: &UnmetProofs) -> bool {
         self.meet(call.task);
         let effects = self.effects(call);
         wanting.0.into_iter().flatten().any(|proof| {
@@ -388,7 +388,7 @@ impl Tracker {
 
     /// The name that a path leads to, behind a symlink that the call follows.
     fn place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
-        let Hit::Inside(place) = self.resolve(call, path).0 else {
+        let Resolved::Inside(place) = self.resolve(call, path).0 else {
             return None;
         };
         let target =
@@ -397,9 +397,9 @@ impl Tracker {
     }
 
     /// What a descriptor means, as far as calls before have told.
-    fn used(&mut self, task: u64, file: FileArg<'_>) -> Option<Used> {
+    fn used(&mut self, task: u64, file: FileArg<'_>) -> Option<UsedFile> {
         let id = self.tasks.held(task, file.number)?.inside()?;
-        self.files.get(id).map(Used::of)
+        self.files.get(id).map(UsedFile::of)
     }
 }
 

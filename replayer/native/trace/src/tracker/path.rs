@@ -1,20 +1,19 @@
 //! Calls that name files by path: what they teach about the tree, and the events they become.
 
-use crate::access::Access;
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
-use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK};
+use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK, follows_to_open};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
-use crate::infer::Placed;
-use crate::op::{Class, Op, follows_to_open};
+use crate::order::Access;
 use crate::paths::PathId;
-use crate::scope::{Hit, Spot};
-use crate::seat::Seat;
+use crate::scope::{Location, Resolved};
+use crate::tracker::open::kind_made;
 use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
-use crate::tracker::special::kind_made;
-use crate::tracker::{Fate, On, Tracker};
+use crate::tracker::{Disposition, Operands, Tracker};
+use crate::tree::Placed;
 use crate::tree::{Found, NodeId};
 use replayer_ops::numbers::ENOTEMPTY;
+use replayer_ops::{Class, Op};
 
 impl Tracker {
     /// Take a call on one path.
@@ -24,46 +23,46 @@ impl Tracker {
         op: Op,
         path: &PathArg<'_>,
         args: &Args<'_>,
-    ) -> Result<Fate, TraceError> {
+    ) -> Result<Disposition, TraceError> {
         if self.is_marker(call, op, path) {
-            return Ok(Fate::Other);
+            return Ok(Disposition::Other);
         }
         if op == Op::Symlink && args.text.as_deref().is_some_and(<[u8]>::is_empty) {
-            return Ok(self.drop_call(call, Hit::Empty));
+            return Ok(self.count_dropped(call, Resolved::Empty));
         }
-        let (hit, slot) = self.resolve(call, path);
+        let (resolved, slot) = self.resolve(call, path);
         if op == Op::Chdir && call.outcome.is_ok() {
-            self.change_directory(call, path, hit);
+            self.change_directory(call, path, resolved);
         }
-        let Hit::Inside(place) = hit else {
+        let Resolved::Inside(place) = resolved else {
             if matches!(op, Op::Mkdir | Op::Rmdir) && call.outcome.is_ok() {
                 self.note_outside(call, path, op == Op::Mkdir);
             }
-            return Ok(self.drop_call(call, hit));
+            return Ok(self.count_dropped(call, resolved));
         };
         if fails_for_ending(op, path, call.outcome, false) {
             return Ok(self.leave_out(call, FOR_ITS_ENDING));
         }
         if call.outcome.is_ok() {
-            self.tell_of_others_at(call, op, place, args)?;
+            self.record_foreign_growth(call, op, place, args)?;
         }
-        let on = On {
+        let operands = Operands {
             path: Some(place),
             to_file: slot,
-            ..On::default()
+            ..Operands::default()
         };
-        let seat = if op.class() == Class::Look && op != Op::Readlink {
-            self.emit(call, op, on, args)?
+        if op.class() == Class::Look && op != Op::Readlink {
+            self.emit(call, op, operands, args)?;
         } else {
             let written = self.written_args(call.task, op, place, args);
-            self.emit(call, op, on, &written)?
-        };
+            self.emit(call, op, operands, &written)?;
+        }
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(op, place, number, 0);
             let ends = self.ends(place, op.follows());
-            self.order_ends(seat, ends, Access::Read);
+            self.order_ends(ends, Access::Read);
             self.order_entries(place, number);
-            return Ok(Fate::Event);
+            return Ok(Disposition::Event);
         }
         let placed = self.learn_success(op, place, args);
         let access = if op.class() == Class::Alter {
@@ -71,12 +70,12 @@ impl Tracker {
         } else {
             Access::Read
         };
-        self.order_known_ends(seat, (place, op.follows()), access);
+        self.order_known_ends((place, op.follows()), access);
         self.order_nodes(op, placed);
         if op.class() == Class::Attribute {
             self.usage.changed(place);
         }
-        Ok(Fate::Event)
+        Ok(Disposition::Event)
     }
 
     /// What the table holds of a call's arguments.
@@ -131,7 +130,7 @@ impl Tracker {
                 self.usage.renewed(paths, path, true);
                 let placed = self.tree.made(paths, path, FileKind::Symlink, repairs)?;
                 self.set_link(placed.0, path, args.text.as_deref().unwrap_or_default());
-                self.order.turn();
+                self.order.add_barrier();
                 Some(placed)
             }
             Op::Readlink => self.learn_link(path, args),
@@ -240,7 +239,7 @@ impl Tracker {
     }
 
     /// Tell the order of events which names this one looked up or changed.
-    pub(crate) fn order_names(&mut self, _: Seat, path: PathId, access: Access) {
+    pub(crate) fn order_names(&mut self, path: PathId, access: Access) {
         match self.tree.find(&self.scope.paths, path, false) {
             Found::Node(_, Some((directory, name)))
             | Found::Absent(directory, name)
@@ -257,30 +256,20 @@ impl Tracker {
     }
 
     /// Tell the order of events the same of both: what is changed is what the symlink leads to.
-    pub(crate) fn order_ends(
-        &mut self,
-        seat: Seat,
-        (path, target): (PathId, Option<PathId>),
-        access: Access,
-    ) {
+    pub(crate) fn order_ends(&mut self, (path, target): (PathId, Option<PathId>), access: Access) {
         if let Some(target) = target {
-            self.order_names(seat, path, Access::Read);
-            self.order_names(seat, target, access);
+            self.order_names(path, Access::Read);
+            self.order_names(target, access);
         } else {
-            self.order_names(seat, path, access);
+            self.order_names(path, access);
         }
     }
 
     /// The same of a path that has been walked when its result was learned: nothing else is left to learn.
-    pub(crate) fn order_known_ends(
-        &mut self,
-        seat: Seat,
-        (path, follow): (PathId, bool),
-        access: Access,
-    ) {
+    pub(crate) fn order_known_ends(&mut self, (path, follow): (PathId, bool), access: Access) {
         if !self.order.is_solo() {
             let ends = self.ends(path, follow);
-            self.order_ends(seat, ends, access);
+            self.order_ends(ends, access);
         }
     }
 
@@ -294,19 +283,21 @@ impl Tracker {
                 self.order.list(node);
                 self.order.directory(node);
             }
-            Op::Unlink if self.tree.kind(node) == FileKind::Symlink => self.order.turn(),
+            Op::Unlink if self.tree.kind(node) == FileKind::Symlink => self.order.add_barrier(),
             _ => {}
         }
     }
 
-    fn change_directory(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit) {
-        let spot = match hit {
-            Hit::Inside(place) => Spot::Inside(place),
-            Hit::Outside => self.outside_of(call, path),
-            Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty => Spot::Unknown,
+    fn change_directory(&mut self, call: &Call<'_>, path: &PathArg<'_>, resolved: Resolved) {
+        let location = match resolved {
+            Resolved::Inside(place) => Location::Inside(place),
+            Resolved::Outside => self.outside_of(call, path),
+            Resolved::Unknown | Resolved::TooLong | Resolved::Nameless | Resolved::Empty => {
+                Location::Unknown
+            }
         };
         if let Some(cwd) = self.tasks.cwd_mut(call.task) {
-            cwd.spot = spot;
+            cwd.location = location;
             cwd.shown.clear();
         }
     }

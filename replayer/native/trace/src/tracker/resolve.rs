@@ -2,13 +2,14 @@
 
 use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
-use crate::op::{Class, Op, follows_to_open};
+use crate::constants::follows_to_open;
 use crate::paths::{PathId, Paths};
-use crate::scope::{Hit, Spot};
-use crate::tasks::Held;
-use crate::tracker::{Fate, Tracker};
+use crate::scope::{Location, Resolved};
+use crate::tasks::FdTarget;
+use crate::tracker::{Disposition, Tracker};
 use crate::tree::{Entry, Found};
 use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTDIR};
+use replayer_ops::{Class, Op};
 use std::rc::Rc;
 
 /// Why a call is left out that asks for a directory by what its path ends with, and fails for it.
@@ -20,73 +21,79 @@ pub(crate) const FAILED_OUTSIDE: &str = "failed outside of the roots";
 
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.
-    fn base(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Spot, Option<u32>) {
+    fn base(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Location, Option<u32>) {
         let file = match path.at {
             At::Cwd(None) => return (self.cwd(call.task), None),
             At::Cwd(Some(shown)) => return (self.shown_cwd(call.task, shown), None),
             At::File(file) => file,
         };
         match self.held(call.task, file) {
-            Some(Held::Inside(id)) => {
+            Some(FdTarget::Inside(id)) => {
                 let Some(description) = self.files.get(id) else {
-                    return (Spot::Unknown, None);
+                    return (Location::Unknown, None);
                 };
                 let (place, slot) = (description.place, description.slot);
                 if let (Some(node), true) = (description.node, walks_from_base(call, path)) {
                     self.tree.was_entered(node, &mut self.counts.repairs);
                 }
-                (Spot::Inside(place), Some(slot))
+                (Location::Inside(place), Some(slot))
             }
-            Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
+            Some(FdTarget::Outside(Some(absolute))) => (Location::Outside(absolute), None),
             // What it is cannot be told, but no directory below a root.
-            Some(Held::Outside(None) | Held::Pipe(_)) => (Spot::Outside(Rc::from(&b"-"[..])), None),
-            Some(Held::Lost(_)) | None => (Spot::Unknown, None),
+            Some(FdTarget::Outside(None) | FdTarget::Pipe(_)) => {
+                (Location::Outside(Rc::from(&b"-"[..])), None)
+            }
+            Some(FdTarget::Lost(_)) | None => (Location::Unknown, None),
         }
     }
 
     /// The working directory as `-y` shows it, from now on.
-    fn shown_cwd(&mut self, task: u64, shown: &[u8]) -> Spot {
+    fn shown_cwd(&mut self, task: u64, shown: &[u8]) -> Location {
         let known = self.tasks.cwd_mut(task);
         if let Some(cwd) = known.filter(|cwd| cwd.shown == *shown) {
-            return cwd.spot.clone();
+            return cwd.location.clone();
         }
-        let spot = self.locate_shown(shown).unwrap_or(Spot::Unknown);
+        let location = self.locate_shown(shown).unwrap_or(Location::Unknown);
         if let Some(cwd) = self.tasks.cwd_mut(task) {
             cwd.shown = shown.to_vec();
-            cwd.spot = spot.clone();
+            cwd.location = location.clone();
         }
-        spot
+        location
     }
 
-    pub(crate) fn cwd(&mut self, task: u64) -> Spot {
+    pub(crate) fn cwd(&mut self, task: u64) -> Location {
         self.tasks
             .cwd_mut(task)
-            .map_or(Spot::Unknown, |cwd| cwd.spot.clone())
+            .map_or(Location::Unknown, |cwd| cwd.location.clone())
     }
 
     /// The spot of a path that `-y` shows; None where it shows no path.
-    pub(crate) fn locate_shown(&mut self, shown: &[u8]) -> Option<Spot> {
+    pub(crate) fn locate_shown(&mut self, shown: &[u8]) -> Option<Location> {
         let text = crate::formats::strace::value::unescape(shown);
         if text.first() != Some(&b'/') {
             return None;
         }
-        Some(self.locate(&Spot::Unknown, &text))
+        Some(self.locate(&Location::Unknown, &text))
     }
 
-    pub(crate) fn locate(&mut self, base: &Spot, text: &[u8]) -> Spot {
+    pub(crate) fn locate(&mut self, base: &Location, text: &[u8]) -> Location {
         let tree = &mut self.tree;
         self.scope
             .locate(base, text, &mut |paths, path| tree.link_target(paths, path))
     }
 
     /// Where a path of a call leads, and the description of the directory it begins at.
-    pub(crate) fn resolve(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Hit, Option<u32>) {
-        if let Some(hit) = self.through_proc(call, path) {
-            return (hit, None);
+    pub(crate) fn resolve(
+        &mut self,
+        call: &Call<'_>,
+        path: &PathArg<'_>,
+    ) -> (Resolved, Option<u32>) {
+        if let Some(resolved) = self.through_proc(call, path) {
+            return (resolved, None);
         }
         let absolute = path.text.first() == Some(&b'/');
         let (base, slot) = if absolute {
-            (Spot::Unknown, None)
+            (Location::Unknown, None)
         } else {
             self.base(call, path)
         };
@@ -95,24 +102,26 @@ impl Tracker {
         }
         let tree = &mut self.tree;
         let mut follow = |paths: &mut Paths, path| tree.link_target(paths, path);
-        let hit = self.scope.resolve(&base, &path.text, &mut follow);
-        let hit = match hit {
-            Hit::Inside(place) if path.ending() != Ending::Name && !names_entries(call.kind) => {
-                Hit::Inside(follow(&mut self.scope.paths, place).unwrap_or(place))
+        let resolved = self.scope.resolve(&base, &path.text, &mut follow);
+        let resolved = match resolved {
+            Resolved::Inside(place)
+                if path.ending() != Ending::Name && !names_entries(call.kind) =>
+            {
+                Resolved::Inside(follow(&mut self.scope.paths, place).unwrap_or(place))
             }
-            hit => hit,
+            resolved => resolved,
         };
-        let hit = match hit {
-            Hit::Inside(place) if call.outcome.is_ok() && is_where_it_begins(&path.text) => {
+        let resolved = match resolved {
+            Resolved::Inside(place) if call.outcome.is_ok() && is_where_it_begins(&path.text) => {
                 self.unless_removed(place)
             }
-            hit => hit,
+            resolved => resolved,
         };
-        (hit, slot.filter(|_| !absolute))
+        (resolved, slot.filter(|_| !absolute))
     }
 
     /// A directory that one works in and that has been removed answers to `.`, and to nothing else.
-    fn unless_removed(&mut self, place: PathId) -> Hit {
+    fn unless_removed(&mut self, place: PathId) -> Resolved {
         let is_gone = match self.tree.find(&self.scope.paths, place, true) {
             Found::Absent(at, name) | Found::NoDirectory { at, name, .. } => {
                 self.tree.entry(at, name) == Some(Entry::Absent)
@@ -120,35 +129,35 @@ impl Tracker {
             _ => false,
         };
         if is_gone {
-            Hit::Nameless
+            Resolved::Nameless
         } else {
-            Hit::Inside(place)
+            Resolved::Inside(place)
         }
     }
 
     /// Where a path that leads outside of the roots leads.
-    pub(crate) fn outside_of(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Spot {
+    pub(crate) fn outside_of(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Location {
         let base = match path.text.first() {
-            Some(b'/') => Spot::Unknown,
+            Some(b'/') => Location::Unknown,
             _ => self.base(call, path).0,
         };
         self.locate(&base, &path.text)
     }
 
     /// `/proc/self/fd/7` names what the descriptor holds, to calls that follow it; to others it is a link in /proc.
-    fn through_proc(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<Hit> {
+    fn through_proc(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<Resolved> {
         match self.held_through_proc(call.task, &path.text)? {
-            _ if !follows_last(call.kind) => Some(Hit::Outside),
-            Held::Inside(id) => Some(self.hit_of(id)),
-            Held::Outside(_) | Held::Pipe(_) => Some(Hit::Outside),
-            Held::Lost(_) => Some(Hit::Nameless),
+            _ if !follows_last(call.kind) => Some(Resolved::Outside),
+            FdTarget::Inside(id) => Some(self.resolved_description(id)),
+            FdTarget::Outside(_) | FdTarget::Pipe(_) => Some(Resolved::Outside),
+            FdTarget::Lost(_) => Some(Resolved::Nameless),
         }
     }
 
     /// What a path that names an open description leads to.
-    pub(crate) fn hit_of(&mut self, id: u32) -> Hit {
+    pub(crate) fn resolved_description(&mut self, id: u32) -> Resolved {
         let Some(description) = self.files.get(id).filter(|open| !open.nameless) else {
-            return Hit::Nameless;
+            return Resolved::Nameless;
         };
         let (place, node) = (description.place, description.node);
         let ends = [true, false].map(|follow| self.tree.find(&self.scope.paths, place, follow));
@@ -160,14 +169,14 @@ impl Tracker {
             })
         });
         if is_gone {
-            Hit::Nameless
+            Resolved::Nameless
         } else {
-            Hit::Inside(place)
+            Resolved::Inside(place)
         }
     }
 
     /// What a path through /proc to a descriptor leads to: one of its own process, or of another one that is known.
-    pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<Held> {
+    pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<FdTarget> {
         let (owner, number) = descriptor_in_proc(text)?;
         if let Some(owner) = owner {
             self.tasks.get(owner)?;
@@ -176,22 +185,22 @@ impl Tracker {
     }
 
     /// Count a call that means a file of the trace and is no event.
-    pub(crate) fn leave_out(&mut self, call: &Call<'_>, why: &str) -> Fate {
+    pub(crate) fn leave_out(&mut self, call: &Call<'_>, why: &str) -> Disposition {
         let name = format!("{} ({why})", call.name);
         self.counts.not_representable.add(&name);
-        Fate::Other
+        Disposition::Other
     }
 
     /// Count a call that is none of the trace's.
-    pub(crate) fn drop_call(&mut self, call: &Call<'_>, hit: Hit) -> Fate {
-        match hit {
-            Hit::Outside | Hit::Inside(_) => self.counts.out_of_scope.add(call.name),
-            Hit::Unknown => self.counts.unknown_directory.add(call.name),
-            Hit::Nameless => return self.leave_out(call, "file without a name"),
-            Hit::Empty => return self.leave_out(call, "empty path"),
-            Hit::TooLong => return self.leave_out(call, "path too long"),
+    pub(crate) fn count_dropped(&mut self, call: &Call<'_>, resolved: Resolved) -> Disposition {
+        match resolved {
+            Resolved::Outside | Resolved::Inside(_) => self.counts.out_of_scope.add(call.name),
+            Resolved::Unknown => self.counts.unknown_directory.add(call.name),
+            Resolved::Nameless => return self.leave_out(call, "file without a name"),
+            Resolved::Empty => return self.leave_out(call, "empty path"),
+            Resolved::TooLong => return self.leave_out(call, "path too long"),
         }
-        Fate::Other
+        Disposition::Other
     }
 
     pub(crate) fn unsupported(
@@ -199,16 +208,20 @@ impl Tracker {
         call: &Call<'_>,
         path: Option<&PathArg<'_>>,
         file: Option<FileArg<'_>>,
-    ) -> Fate {
-        let inside = path
-            .is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_) | Hit::Empty))
-            || file.is_some_and(|file| matches!(self.held(call.task, file), Some(Held::Inside(_))));
+    ) -> Disposition {
+        let inside = path.is_some_and(|path| {
+            matches!(
+                self.resolve(call, path).0,
+                Resolved::Inside(_) | Resolved::Empty
+            )
+        }) || file
+            .is_some_and(|file| matches!(self.held(call.task, file), Some(FdTarget::Inside(_))));
         if inside {
             self.counts.not_representable.add(call.name);
         } else {
             self.counts.out_of_scope.add(call.name);
         }
-        Fate::Other
+        Disposition::Other
     }
 }
 
@@ -246,11 +259,11 @@ fn is_where_it_begins(text: &[u8]) -> bool {
 }
 
 /// Where an empty path leads, by where it begins: no file of the trace is meant.
-fn empty(base: &Spot) -> Hit {
+fn empty(base: &Location) -> Resolved {
     match base {
-        Spot::Inside(_) => Hit::Empty,
-        Spot::Outside(_) => Hit::Outside,
-        Spot::Unknown => Hit::Unknown,
+        Location::Inside(_) => Resolved::Empty,
+        Location::Outside(_) => Resolved::Outside,
+        Location::Unknown => Resolved::Unknown,
     }
 }
 

@@ -1,13 +1,13 @@
 //! Calls that change what a task has: descriptors closed, copied and inherited, directories, children, ends.
 
-use crate::access::Access;
-use crate::call::{Args, Call, FileArg, Kind, OnExec, Outcome, Passing, Shares};
+use crate::call::{Args, Call, FileArg, Kind, OnExec, Outcome, Shares, TaskEvent};
 use crate::error::TraceError;
-use crate::files::Description;
-use crate::op::Op;
-use crate::scope::{Hit, Spot};
-use crate::tasks::{Early, Held};
-use crate::tracker::{Fate, On, Tracker};
+use crate::open_files::Description;
+use crate::order::Access;
+use crate::scope::{Location, Resolved};
+use crate::tasks::{EarlyResult, FdTarget};
+use crate::tracker::{Disposition, Operands, Tracker};
+use replayer_ops::Op;
 
 impl Tracker {
     /// Take a call that has been entered and has not returned: what it lets go is free from now on.
@@ -39,23 +39,23 @@ impl Tracker {
             self.first_ns.get_or_insert(start);
         }
         self.forget_entered(call.task); // or it would be the return of the one before
-        let fate = self.dispatch(call)?;
+        let disposition = self.dispatch(call)?;
         // Descriptors from before the log may have been introduced first: its own event is the last one.
         let row = self.events.next_row().saturating_sub(1);
         if let Some(task) = self.tasks.get_mut(call.task) {
-            task.early = Some(match fate {
-                Fate::Event => Early::Event(row),
-                Fate::Other => Early::Nothing,
+            task.early = Some(match disposition {
+                Disposition::Event => EarlyResult::Event(row),
+                Disposition::Other => EarlyResult::Nothing,
             });
         }
         Ok(())
     }
 
     /// Take the return of a call that was told when it was entered. None where it was not.
-    pub(crate) fn returned(&mut self, call: &Call<'_>) -> Option<Fate> {
+    pub(crate) fn returned(&mut self, call: &Call<'_>) -> Option<Disposition> {
         let task = self.tasks.get_mut(call.task)?;
-        let Early::Event(row) = task.early.take()? else {
-            return Some(Fate::Other);
+        let EarlyResult::Event(row) = task.early.take()? else {
+            return Some(Disposition::Other);
         };
         task.last_end_ns = call.end_ns();
         task.calls_then = self.counts.calls;
@@ -64,29 +64,33 @@ impl Tracker {
             Outcome::Value(_) | Outcome::Unknown => 0,
         };
         self.events.end(row, call.duration_ns, result);
-        Some(Fate::Event)
+        Some(Disposition::Event)
     }
 
     /// Take a close.
-    pub(crate) fn close(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Result<Fate, TraceError> {
+    pub(crate) fn close(
+        &mut self,
+        call: &Call<'_>,
+        file: FileArg<'_>,
+    ) -> Result<Disposition, TraceError> {
         let end_ns = call.end_ns().unwrap_or(0);
         let held = self.held(call.task, file);
         self.tasks.release(call.task, file.number);
-        if let Some(Held::Lost(why)) = held {
+        if let Some(FdTarget::Lost(why)) = held {
             return Ok(self.leave_out(call, why));
         }
-        let Some(Held::Inside(id)) = held else {
+        let Some(FdTarget::Inside(id)) = held else {
             self.requests.closed(call.task, file.number, end_ns);
             self.counts.out_of_scope.add(call.name);
-            return Ok(Fate::Other);
+            return Ok(Disposition::Other);
         };
         let Some((slot, untold)) = self.files.get(id).map(|one| (one.slot, one.untold)) else {
-            return Ok(Fate::Other);
+            return Ok(Disposition::Other);
         };
         let gone = self.files.release(id);
         if untold {
             self.counts.followed.add(call.name);
-            return Ok(Fate::Other);
+            return Ok(Disposition::Other);
         }
         let op = if gone.is_some() {
             Op::Close
@@ -94,7 +98,7 @@ impl Tracker {
             Op::CloseDup
         };
         self.emit_close(call, op, slot, gone)?;
-        Ok(Fate::Event)
+        Ok(Disposition::Event)
     }
 
     fn emit_close(
@@ -104,11 +108,11 @@ impl Tracker {
         slot: u32,
         gone: Option<Description>,
     ) -> Result<(), TraceError> {
-        let on = On {
+        let operands = Operands {
             file: Some(slot),
-            ..On::default()
+            ..Operands::default()
         };
-        self.emit(call, op, on, &Args::default())?;
+        self.emit(call, op, operands, &Args::default())?;
         let Some(description) = gone else {
             self.order.file(slot, Access::Read);
             return Ok(());
@@ -134,7 +138,7 @@ impl Tracker {
     }
 
     /// Take a call that is state and no event.
-    pub(crate) fn state(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
+    pub(crate) fn state(&mut self, call: &Call<'_>) -> Result<Disposition, TraceError> {
         let value = call.outcome.value();
         match call.kind {
             Kind::Dup { file, on_exec } => return self.dup(call, *file, *on_exec),
@@ -154,7 +158,7 @@ impl Tracker {
                     cwd.umask = mask & 0o777;
                 }
             }
-            Kind::Getcwd(text) if value.is_some() && self.cwd(call.task) == Spot::Unknown => {
+            Kind::Getcwd(text) if value.is_some() && self.cwd(call.task) == Location::Unknown => {
                 self.learn_cwd(call.task, text);
             }
             Kind::Spawn(shares) => self.spawned(call, *shares)?,
@@ -181,21 +185,21 @@ impl Tracker {
             }
             Kind::Foreign(numbers) if value.is_some() => {
                 for &number in numbers {
-                    self.hold_new(call.task, number, Held::Outside(None), OnExec::Keep);
+                    self.hold_new(call.task, number, FdTarget::Outside(None), OnExec::Keep);
                 }
             }
             Kind::Blind(what) => self.counts.blind.add(what),
             _ => {}
         }
-        Ok(Fate::Other)
+        Ok(Disposition::Other)
     }
 
     /// A task that does not know where it is has asked.
     fn learn_cwd(&mut self, task: u64, text: &[u8]) {
-        let spot = self.locate(&Spot::Unknown, text);
+        let location = self.locate(&Location::Unknown, text);
         let cwd = self.tasks.cwd_mut(task);
         if let Some(cwd) = cwd.filter(|_| text.first() == Some(&b'/')) {
-            cwd.spot = spot;
+            cwd.location = location;
         }
     }
 
@@ -246,7 +250,7 @@ impl Tracker {
         };
         let end_ns = call.end_ns().unwrap_or(0);
         self.requests.accepted(call.task, fd, end_ns);
-        self.hold_new(call.task, fd, Held::Outside(None), OnExec::Keep);
+        self.hold_new(call.task, fd, FdTarget::Outside(None), OnExec::Keep);
     }
 
     fn dup(
@@ -254,40 +258,40 @@ impl Tracker {
         call: &Call<'_>,
         file: FileArg<'_>,
         on_exec: OnExec,
-    ) -> Result<Fate, TraceError> {
+    ) -> Result<Disposition, TraceError> {
         let held = self.held(call.task, file);
-        let inside = matches!(held, Some(Held::Inside(_) | Held::Lost(_)));
+        let inside = matches!(held, Some(FdTarget::Inside(_) | FdTarget::Lost(_)));
         if inside {
             self.counts.followed.add(call.name);
         } else {
             self.counts.out_of_scope.add(call.name);
         }
         let Some(new) = call.outcome.value().filter(|&new| new != file.number) else {
-            return Ok(Fate::Other);
+            return Ok(Disposition::Other);
         };
-        let held = held.unwrap_or(Held::Outside(None));
-        if let Held::Inside(id) = held {
+        let held = held.unwrap_or(FdTarget::Outside(None));
+        if let FdTarget::Inside(id) = held {
             self.files.hold(id);
         }
         if let Some(before) = self.tasks.hold(call.task, new, held, on_exec) {
             self.let_go(call, vec![before])?;
         }
-        Ok(Fate::Other)
+        Ok(Disposition::Other)
     }
 
     fn fchdir(&mut self, call: &Call<'_>, file: FileArg<'_>) {
-        let spot = match self.held(call.task, file) {
-            Some(Held::Inside(id)) => {
+        let location = match self.held(call.task, file) {
+            Some(FdTarget::Inside(id)) => {
                 self.counts.followed.add(call.name);
                 self.files
                     .get(id)
-                    .map(|description| Spot::Inside(description.place))
+                    .map(|description| Location::Inside(description.place))
             }
-            Some(Held::Outside(Some(absolute))) => Some(Spot::Outside(absolute)),
+            Some(FdTarget::Outside(Some(absolute))) => Some(Location::Outside(absolute)),
             _ => file.shown.and_then(|shown| self.locate_shown(shown)),
         };
         if let (true, Some(cwd)) = (call.outcome.is_ok(), self.tasks.cwd_mut(call.task)) {
-            cwd.spot = spot.unwrap_or(Spot::Unknown);
+            cwd.location = location.unwrap_or(Location::Unknown);
             cwd.shown.clear();
         }
     }
@@ -300,7 +304,7 @@ impl Tracker {
             .filter(|&pid| pid > 0);
         if let Some(child) = child.filter(|&child| self.tasks.was_told(child)) {
             // The number is used again: the log does not say that the task which had it has ended.
-            self.pass(child, Passing::Replaced, call.start_ns)?;
+            self.pass(child, TaskEvent::Replaced, call.start_ns)?;
         }
         for description in self.tasks.end_spawn(call.task, child, shares) {
             self.files.hold(description);
@@ -323,9 +327,13 @@ impl Tracker {
         &mut self,
         call: &Call<'_>,
         path: Option<&crate::call::PathArg<'_>>,
-    ) -> Result<Fate, TraceError> {
-        let inside = path
-            .is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_) | Hit::Empty));
+    ) -> Result<Disposition, TraceError> {
+        let inside = path.is_some_and(|path| {
+            matches!(
+                self.resolve(call, path).0,
+                Resolved::Inside(_) | Resolved::Empty
+            )
+        });
         if inside {
             self.counts.followed.add(call.name);
             self.counts
@@ -341,14 +349,14 @@ impl Tracker {
             }
             self.let_go(call, closed)?;
         }
-        Ok(Fate::Other)
+        Ok(Disposition::Other)
     }
 
     /// A thread that had events has ended: what it did since the last one took time, too.
     fn exited(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
         let task = self.tasks.get(call.task);
         if task.is_some_and(|task| task.last_event.is_some()) {
-            self.emit(call, Op::Exit, On::default(), &Args::default())?;
+            self.emit(call, Op::Exit, Operands::default(), &Args::default())?;
         }
         Ok(())
     }
@@ -357,21 +365,21 @@ impl Tracker {
     pub(crate) fn pass(
         &mut self,
         task: u64,
-        passing: Passing,
+        passing: TaskEvent,
         time_ns: Option<i64>,
     ) -> Result<(), TraceError> {
-        if self.tasks.get(task).is_none() && !matches!(passing, Passing::Superseded(_)) {
+        if self.tasks.get(task).is_none() && !matches!(passing, TaskEvent::Superseded(_)) {
             return Ok(());
         }
         let call = Call::implied(task, "exit", time_ns);
         let held = self.tasks.leave(task);
         self.let_go(&call, held)?;
         self.requests.finish(task);
-        if passing == Passing::Exited {
+        if passing == TaskEvent::Exited {
             self.exited(&call)?;
         }
         self.tasks.end(task);
-        if let Passing::Superseded(by) = passing {
+        if let TaskEvent::Superseded(by) = passing {
             self.tasks.take_over(task, by);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Imports a text as a user would, and reads the trace back.
 
-use replayer_trace::{Event, Keep, Op, Request, Stretch, Trace, import};
+use replayer_trace::{Event, Keep, Op, Request, Trace, TracerOverhead, import};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
         umasks: Vec::new(),
         windows: Vec::new(),
         marker: b"/replayer/request/".to_vec(),
-        stretch: Stretch::unknown(),
+        overhead: TracerOverhead::unknown(),
         keep: Keep::Needed,
         strict: false,
         note: String::new(),

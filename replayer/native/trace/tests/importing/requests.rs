@@ -208,7 +208,7 @@ fn think_times_are_without_what_the_tracer_added() {
     let mut asked = asked(
         "9 1795222977.1 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n9 1795222977.2 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n",
     );
-    asked.request.stretch.gap_ns = Some(1_000_000);
+    asked.request.overhead.gap_ns = Some(1_000_000);
     assert_eq!(asked.import().events[2].gap_ns, 89_000_000);
 }
 

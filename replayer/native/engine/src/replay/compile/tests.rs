@@ -7,7 +7,7 @@ use super::*;
 use crate::program::EntryKind;
 use crate::replay::names::Names;
 use crate::replay::program::{Recorded, ReplayCall, ScheduledCall, Wait};
-use replayer_trace::{Keep, Request, Stretch, import};
+use replayer_trace::{Keep, Request, TracerOverhead, import};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
@@ -63,7 +63,7 @@ pub(super) fn imported_below(
         umasks: Vec::new(),
         windows: Vec::new(),
         marker: b"/replayer/request/".to_vec(),
-        stretch: Stretch::unknown(),
+        overhead: TracerOverhead::unknown(),
         keep: Keep::Needed,
         strict: true,
         note: String::new(),

@@ -1,15 +1,15 @@
 //! Lines become calls: halves are put together, tasks are told apart.
 
 use crate::bytes::{find, from, take_digits};
-use crate::call::{Call, Kind, Outcome, Passing};
+use crate::call::{Call, Kind, Outcome, TaskEvent};
 use crate::error::TraceError;
 use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::halves::{Entered, Entry, Half, Halves};
-use crate::formats::strace::numbers::Numbers;
+use crate::formats::strace::deferred_lines::DeferredLines;
+use crate::formats::strace::merged_logs::{LogLine, MergedLogs};
+use crate::formats::strace::pid_namespaces::NamespacePids;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
-use crate::formats::strace::streams::{LogLine, Streams};
-use crate::formats::strace::waiting::Waiting;
+use crate::formats::strace::unfinished::{CallEntry, EnteredCall, UnfinishedCall, UnfinishedCalls};
 use crate::overlaps::Sooner;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashSet;
@@ -18,7 +18,7 @@ use rustc_hash::FxHashSet;
 #[derive(Debug)]
 pub(super) struct CutLine {
     text: Vec<u8>,
-    at: Moment,
+    at: LinePosition,
     number: u64,
     /// Strace wrote a notice into it: the next line is its rest, however that begins.
     by_notice: bool,
@@ -26,7 +26,7 @@ pub(super) struct CutLine {
 
 /// Who a line belongs to and when it was written.
 #[derive(Debug, Clone, Copy)]
-struct Moment {
+struct LinePosition {
     task: u64,
     time_ns: Option<i64>,
     /// Calls of others that have ended since.
@@ -35,12 +35,12 @@ struct Moment {
     line: u64,
 }
 
-pub(super) struct Importer {
+pub(super) struct StraceImporter {
     decoders: Decoders,
-    pub(super) halves: Halves,
-    numbers: Numbers,
+    pub(super) unfinished: UnfinishedCalls,
+    numbers: NamespacePids,
     /// Lines whose turn has not come.
-    pub(super) waiting: Waiting,
+    pub(super) waiting: DeferredLines,
     pub(super) cut: Option<CutLine>,
     /// Tasks that a line said to be children.
     announced: FxHashSet<u64>,
@@ -57,13 +57,13 @@ pub(super) struct Importer {
 /// The task of lines that name none.
 const UNNUMBERED: u64 = 0;
 
-impl Importer {
+impl StraceImporter {
     pub(super) fn new() -> Self {
         Self {
             decoders: Decoders::all(),
-            halves: Halves::default(),
-            numbers: Numbers::default(),
-            waiting: Waiting::default(),
+            unfinished: UnfinishedCalls::default(),
+            numbers: NamespacePids::default(),
+            waiting: DeferredLines::default(),
             cut: None,
             announced: FxHashSet::default(),
             first_number: None,
@@ -87,7 +87,7 @@ impl Importer {
         if self.cut.is_some() && self.join(tracker, line)? {
             return Ok(true);
         }
-        let at = Moment {
+        let at = LinePosition {
             task: self.task(line.task),
             time_ns: line.time_ns,
             meanwhile: 0,
@@ -104,15 +104,15 @@ impl Importer {
             Shape::Resumed { name, rest } => return self.resume(tracker, name, rest, at),
             Shape::Exited => {
                 tracker.counts.notices += 1;
-                if self.halves.end(at.task) {
-                    tracker.counts.halves.add("cut by the end of its task");
+                if self.unfinished.end(at.task) {
+                    tracker.counts.cut_calls.add("cut by the end of its task");
                 }
-                tracker.pass(at.task, Passing::Exited, at.time_ns)?;
+                tracker.pass(at.task, TaskEvent::Exited, at.time_ns)?;
             }
             Shape::Superseded(by) => {
                 tracker.counts.notices += 1;
-                self.halves.supersede(at.task, by);
-                tracker.pass(at.task, Passing::Superseded(by), at.time_ns)?;
+                self.unfinished.supersede(at.task, by);
+                tracker.pass(at.task, TaskEvent::Superseded(by), at.time_ns)?;
             }
             Shape::Notice => self.notice(tracker, text),
             Shape::Cut => {
@@ -199,7 +199,7 @@ impl Importer {
         tracker: &mut Tracker,
         name: &[u8],
         head: &[u8],
-        at: Moment,
+        at: LinePosition,
     ) -> Result<(), TraceError> {
         self.forget_half(tracker, at.task);
         if matches!(
@@ -218,20 +218,20 @@ impl Importer {
         ) {
             self.enter(tracker, name, head, at)?;
         }
-        let entry = Entry {
+        let entry = CallEntry {
             start_ns: at.time_ns,
             calls: tracker.counts.calls,
             line: at.line,
             names_file: self.decoders.names_file(name),
         };
-        self.halves.begin(at.task, (name, head), entry);
+        self.unfinished.begin(at.task, (name, head), entry);
         Ok(())
     }
 
     /// A task makes another call: the return of the one before is missing in the log.
     fn forget_half(&mut self, tracker: &mut Tracker, task: u64) {
-        if self.halves.end(task) {
-            tracker.counts.halves.add("never resumed");
+        if self.unfinished.end(task) {
+            tracker.counts.cut_calls.add("never resumed");
             tracker.forget_entered(task);
         }
     }
@@ -241,9 +241,9 @@ impl Importer {
         tracker: &mut Tracker,
         name: &[u8],
         head: &[u8],
-        at: Moment,
+        at: LinePosition,
     ) -> Result<(), TraceError> {
-        let entered = Entered {
+        let entered = EnteredCall {
             name,
             head,
             task: at.task,
@@ -260,16 +260,16 @@ impl Importer {
         tracker: &mut Tracker,
         name: &[u8],
         rest: &[u8],
-        at: Moment,
+        at: LinePosition,
     ) -> Result<bool, TraceError> {
-        let Some(mut half) = self.halves.take(at.task, name) else {
+        let Some(mut half) = self.unfinished.take(at.task, name) else {
             self.forget_half(tracker, at.task);
             return self.orphan(tracker, name, rest, at);
         };
         let cause = self.waiting.cause();
         let length = half.head.len();
         half.head.extend_from_slice(rest);
-        let begun = Moment {
+        let begun = LinePosition {
             task: at.task,
             time_ns: half.start_ns,
             meanwhile: u32::try_from(tracker.counts.calls - half.calls).unwrap_or(u32::MAX),
@@ -281,11 +281,11 @@ impl Importer {
             _ => false,
         };
         if self.waiting.cause() == cause {
-            self.halves.spare(half);
+            self.unfinished.spare(half);
         } else {
             half.head.truncate(length);
             half.waits = true;
-            self.halves.put_back(at.task, half);
+            self.unfinished.put_back(at.task, half);
         }
         Ok(understood)
     }
@@ -296,13 +296,13 @@ impl Importer {
         tracker: &mut Tracker,
         name: &[u8],
         rest: &[u8],
-        at: Moment,
+        at: LinePosition,
     ) -> Result<bool, TraceError> {
         let mut scanned = Scanned::default();
         let Shape::Call = scan_call(name, rest, &mut scanned) else {
             return Ok(false);
         };
-        tracker.counts.halves.add("begun before the log");
+        tracker.counts.cut_calls.add("begun before the log");
         // Its time is that of its return: how long it had waited before does not follow.
         scanned.result.duration_ns = None;
         match name {
@@ -316,7 +316,7 @@ impl Importer {
         &mut self,
         tracker: &mut Tracker,
         scanned: &Scanned<'_>,
-        at: Moment,
+        at: LinePosition,
         returned_ns: Option<i64>,
     ) -> Result<bool, TraceError> {
         let result = &scanned.result;
@@ -362,7 +362,7 @@ impl Importer {
             if self.waiting.cause() == Some(at.task) && !outcome.is_ok() {
                 tracker.overlaps.waited_in_vain(at.line);
             }
-            let under_way = self.halves.oldest().into_iter();
+            let under_way = self.unfinished.oldest().into_iter();
             let oldest = under_way.chain(self.waiting.first()).min();
             tracker.note_overlap(&call, (at.line, self.now), oldest);
             tracker.call(&call)?;
@@ -379,7 +379,7 @@ impl Importer {
         let orders = &tracker.overlaps.orders;
         let first_of = |sooner: &[Sooner]| {
             let mut sooner = sooner.iter();
-            let next = sooner.find(|&&(task, entered)| self.halves.is_in(task, entered));
+            let next = sooner.find(|&&(task, entered)| self.unfinished.is_in(task, entered));
             next.map(|&(task, _)| task)
         };
         let listing = first_of(orders.listings_before(self.now));
@@ -389,8 +389,8 @@ impl Importer {
         if let Some(sooner) = orders.before(self.now) {
             return first_of(sooner);
         }
-        let may_explain = |(_, half): &(u64, &Half)| !orders.has_failed(half.entered);
-        let others: Vec<_> = self.halves.awaitable().filter(may_explain).collect();
+        let may_explain = |(_, half): &(u64, &UnfinishedCall)| !orders.has_failed(half.entered);
+        let others: Vec<_> = self.unfinished.awaitable().filter(may_explain).collect();
         others.first()?;
         let wanting = tracker.wanting(call)?;
         others
@@ -403,7 +403,7 @@ impl Importer {
             .map(|(task, _)| task)
     }
 
-    pub(super) fn finish(mut self, tracker: &mut Tracker, streams: &Streams) -> Clock {
+    pub(super) fn finish(mut self, tracker: &mut Tracker, streams: &MergedLogs) -> Clock {
         let first = streams.sources().first();
         if let (Some(cut), Some(source)) = (self.cut.take(), first) {
             // The log ends in the middle of a call.
@@ -411,8 +411,8 @@ impl Importer {
         }
         tracker.overlaps.end(&tracker.scope.paths);
         let unexplained = usize::try_from(tracker.overlaps.unexplained).unwrap_or(usize::MAX);
-        for _ in 0..self.halves.count() {
-            tracker.counts.halves.add("cut by the end of the log");
+        for _ in 0..self.unfinished.count() {
+            tracker.counts.cut_calls.add("cut by the end of the log");
         }
         for source in streams.sources() {
             tracker.counts.lines += source.passed_over;

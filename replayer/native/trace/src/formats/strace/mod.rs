@@ -1,29 +1,26 @@
 //! strace text, of every flavour: one pass over all its files, merged by time.
 
 pub(crate) mod args;
-pub(crate) mod aside;
 pub(crate) mod clock;
 pub(crate) mod decode;
-pub(crate) mod halves;
+pub(crate) mod deferred_lines;
 pub(crate) mod importer;
-pub(crate) mod kin;
-pub(crate) mod midnight;
-mod numbers;
+pub(crate) mod lineage;
+pub(crate) mod merged_logs;
+pub(crate) mod pid_namespaces;
 pub(crate) mod prefix;
 pub(crate) mod scan;
-pub(crate) mod streams;
-pub(crate) mod turns;
+pub(crate) mod unfinished;
 pub(crate) mod value;
-pub(crate) mod waiting;
 
+use crate::formats::strace::prefix::SideOutput;
+use crate::formats::strace::scan::{Scanned, Shape};
 use crate::formats::{Applicability, Format};
-use aside::Asides;
-use scan::{Scanned, Shape};
 
 pub(crate) const FORMAT: Format = Format {
     name: "strace",
     is_applicable,
-    import: turns::import,
+    import: deferred_lines::import,
 };
 
 /// Lines that are looked at, and of which enough must be strace's (chosen).
@@ -32,10 +29,10 @@ const LINES_LOOKED_AT: usize = 200;
 fn is_applicable(head: &[u8]) -> Applicability {
     let mut calls = 0;
     let mut strange = 0;
-    let mut asides = Asides::default();
+    let mut side_output = SideOutput::default();
     let lines = head.split(|&byte| byte == b'\n');
     for line in lines
-        .filter(|line| !asides.is_next(line))
+        .filter(|line| !side_output.is_next(line))
         .take(LINES_LOOKED_AT)
     {
         let (_, rest) = prefix::take_prefix(line);

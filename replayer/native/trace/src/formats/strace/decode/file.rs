@@ -11,7 +11,7 @@ use crate::formats::strace::decode::Decoder;
 use crate::formats::strace::decode::path::{owner, xattr_args};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, seen};
-use crate::op::Op;
+use replayer_ops::Op;
 use std::borrow::Cow;
 
 #[rustfmt::skip]

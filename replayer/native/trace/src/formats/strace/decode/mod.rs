@@ -1,9 +1,8 @@
 //! Which decoder reads which system call.
 #![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
-mod file;
-mod path;
-mod time;
+pub(crate) mod file;
+pub(crate) mod path;
 
 use crate::bytes::{cut, find, from, number};
 use crate::call::{Args, Gone, Kind, OnExec, Shares};
@@ -11,10 +10,9 @@ use crate::constants::{
     CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VFORK,
     O_CLOEXEC, S_IFSOCK, flags, lenient_flags,
 };
-use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
-use crate::op::Op;
+use replayer_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Reads the arguments of one system call; None where they are not readable.
@@ -34,19 +32,15 @@ const RECENT: usize = 64;
 
 impl Decoders {
     pub(crate) fn all() -> Self {
-        let lists: [&[(&str, Decoder)]; 4] = [
-            STATE,
-            on_path::DECODERS,
-            on_time::DECODERS,
-            on_file::DECODERS,
-        ];
+        let lists: [&[(&str, Decoder)]; 3] = [STATE, path::DECODERS, file::DECODERS];
         let each = lists.into_iter().flatten();
         Self {
             by_name: each
                 .map(|&(name, decoder)| (name.as_bytes(), (name, decoder)))
                 .collect(),
             recent: [None; RECENT],
-            on_names: (on_path::DECODERS.iter().chain(on_time::DECODERS))
+            on_names: path::DECODERS
+                .iter()
                 .map(|(name, _)| name.as_bytes())
                 .collect(),
         }
@@ -76,7 +70,7 @@ impl Decoders {
 #[rustfmt::skip]
 const STATE: &[(&str, Decoder)] = &[
     ("accept", accept), ("accept4", accept), ("bind", bind),
-    ("chdir", on_path::chdir), ("chroot", chroot), ("getcwd", getcwd),
+    ("chdir", path::chdir), ("chroot", chroot), ("getcwd", getcwd),
     ("inherited", inherited),
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", fork), ("vfork", fork),
     ("execve", exec), ("execveat", exec_at),
@@ -116,7 +110,7 @@ fn bind<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         mode: Some(S_IFSOCK | 0o777),
         ..Args::default()
     };
-    on_path::on_path(Op::Mknod, path, args)
+    path::on_path(Op::Mknod, path, args)
 }
 
 fn chroot<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {

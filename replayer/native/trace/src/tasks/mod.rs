@@ -1,0 +1,472 @@
+//! Processes and threads: their descriptors and working directories, inherited and shared as the kernel does it.
+
+pub(crate) mod descriptors;
+pub(crate) mod predecessors;
+
+use crate::call::{OnExec, Shares};
+use crate::order::{EdgeReason, EventRef};
+use crate::pipes::PipeEnd;
+use crate::scope::Location;
+use crate::tasks::predecessors::{EndedTask, PollTime, Predecessors, WaitTime};
+use crate::tracer_overhead::LastCall;
+use replayer_ops::Op;
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+#[derive(Debug, Clone)]
+struct Descriptor {
+    held: FdTarget,
+    on_exec: OnExec,
+}
+
+/// Descriptors, shared by the tasks that were cloned with `CLONE_FILES`.
+#[derive(Debug, Clone, Default)]
+struct FdTable {
+    slots: FxHashMap<i64, Descriptor>,
+    users: u32,
+}
+
+/// A working directory, shared by the tasks that were cloned with `CLONE_FS`.
+#[derive(Debug, Clone)]
+pub(crate) struct Cwd {
+    pub(crate) location: Location,
+    /// The text that `-y` showed for it last.
+    pub(crate) shown: Vec<u8>,
+    /// What creations leave out of their modes.
+    pub(crate) umask: i64,
+    users: u32,
+}
+
+/// Ended tasks that are remembered until somebody waits for them (chosen).
+const MOST_ENDED: usize = 1 << 16;
+/// Where a log does not say (chosen: what login shells and services have).
+const USUAL_UMASK: i64 = 0o022;
+
+/// What a close or an unlock became when it was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EarlyResult {
+    /// The event of this row.
+    Event(u64),
+    /// None of the trace's.
+    Nothing,
+}
+
+/// One thread of the traced program.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    files: usize,
+    cwd: usize,
+    /// Its number in the trace, once it has an event.
+    pub(crate) thread: Option<u32>,
+    /// End of its last event.
+    pub(crate) last_end_ns: Option<i64>,
+    /// What its last event did.
+    pub(crate) last_op: Option<Op>,
+    /// Calls of the whole log that had ended when its last event did, or when it was spawned.
+    pub(crate) calls_then: u64,
+    pub(crate) last_call: Option<LastCall>,
+    /// What the call that it has entered became, if that lets something go: its return makes no event of its own.
+    pub(crate) early: Option<EarlyResult>,
+    /// A clone that has not returned yet.
+    pub(crate) spawning: Option<Shares>,
+    /// When that was entered.
+    pub(crate) spawning_ns: Option<i64>,
+    /// Its last event.
+    pub(crate) last_event: Option<EventRef>,
+    /// What has happened since, or before its first one.
+    pub(crate) predecessors: Predecessors,
+    /// How long it has waited for other tasks since.
+    awaited: WaitTime,
+    /// How much of that it has waited since it was told of the last of what is behind it.
+    awaited_after: WaitTime,
+    /// How long it has waited for descriptors since, and has not used one of a pipe.
+    polled: PollTime,
+    /// How long its last use of a pipe took, with what looked for it, unless that is awaited already.
+    moving: WaitTime,
+    /// A call that started it has returned its number.
+    told: bool,
+    /// Who has waited for it, where the log tells that before it tells of its end.
+    awaited_by: Option<u64>,
+}
+
+/// All tasks that live.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    table: TaskTable,
+    tables: Vec<FdTable>,
+    cwds: Vec<Cwd>,
+    free_tables: Vec<usize>,
+    free_cwds: Vec<usize>,
+    /// Tasks whose clone has not returned, oldest first.
+    spawning: Vec<u64>,
+    /// Directories that tasks start in, where the user said so.
+    given: FxHashMap<u64, Location>,
+    default_cwd: Option<Location>,
+    /// What creations of tasks leave out of their modes at the begin, where that is known.
+    given_umasks: FxHashMap<u64, i64>,
+    default_umask: Option<i64>,
+    /// Tasks that were taken for somebody's child by guess.
+    pub(crate) guessed: u64,
+    /// What is left of tasks that have ended and were not waited for yet.
+    ended: FxHashMap<u64, EndedTask>,
+}
+
+impl Tasks {
+    /// Say where tasks start: one, or all that are not said.
+    pub(crate) fn give_cwd(&mut self, task: Option<u64>, location: Location) {
+        match task {
+            Some(task) => {
+                self.given.insert(task, location);
+            }
+            None => self.default_cwd = Some(location),
+        }
+    }
+
+    /// Say what tasks leave out of modes at the begin: one, or all that are not said.
+    pub(crate) fn give_umask(&mut self, task: Option<u64>, umask: i64) {
+        match task {
+            Some(task) => {
+                self.given_umasks.insert(task, umask);
+            }
+            None => self.default_umask = Some(umask),
+        }
+    }
+
+    pub(crate) fn get(&self, task: u64) -> Option<&Task> {
+        self.table.get(task)
+    }
+
+    /// The task of a number; one that was never seen starts with nothing.
+    pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Task> {
+        if !self.table.has(number) {
+            self.meet(number);
+        }
+        self.table.get_mut(number)
+    }
+
+    /// The task of a number, if it lives and was seen.
+    pub(crate) fn get_known_mut(&mut self, number: u64) -> Option<&mut Task> {
+        self.table.get_mut(number)
+    }
+
+    fn meet(&mut self, number: u64) {
+        let location = self.given.get(&number).or(self.default_cwd.as_ref());
+        let location = location.cloned().unwrap_or(Location::Unknown);
+        let given = self.given_umasks.get(&number).copied();
+        let umask = given.or(self.default_umask).unwrap_or(USUAL_UMASK);
+        let files = self.add_table(FdTable::default());
+        let cwd = self.add_cwd(Cwd {
+            location,
+            shown: Vec::new(),
+            umask,
+            users: 0,
+        });
+        self.insert(number, files, cwd, Predecessors::default());
+    }
+
+    fn insert(&mut self, number: u64, files: usize, cwd: usize, predecessors: Predecessors) {
+        if let Some(table) = self.tables.get_mut(files) {
+            table.users += 1;
+        }
+        if let Some(cwd) = self.cwds.get_mut(cwd) {
+            cwd.users += 1;
+        }
+        self.table.insert(
+            number,
+            Task {
+                files,
+                cwd,
+                thread: None,
+                last_end_ns: None,
+                last_op: None,
+                calls_then: 0,
+                last_call: None,
+                early: None,
+                spawning: None,
+                spawning_ns: None,
+                last_event: None,
+                predecessors,
+                awaited: WaitTime::default(),
+                awaited_after: WaitTime::default(),
+                polled: PollTime::default(),
+                moving: WaitTime::default(),
+                told: false,
+                awaited_by: None,
+            },
+        );
+    }
+
+    fn add_table(&mut self, table: FdTable) -> usize {
+        let table = FdTable { users: 0, ..table };
+        if let Some(free) = self.free_tables.pop()
+            && let Some(place) = self.tables.get_mut(free)
+        {
+            *place = table;
+            return free;
+        }
+        self.tables.push(table);
+        self.tables.len() - 1
+    }
+
+    fn add_cwd(&mut self, cwd: Cwd) -> usize {
+        if let Some(free) = self.free_cwds.pop()
+            && let Some(place) = self.cwds.get_mut(free)
+        {
+            *place = cwd;
+            return free;
+        }
+        self.cwds.push(cwd);
+        self.cwds.len() - 1
+    }
+
+    /// A clone was entered; its child may be heard of before it returns.
+    pub(crate) fn begin_spawn(&mut self, parent: u64, shares: Shares, start_ns: Option<i64>) {
+        if let Some(task) = self.get_mut(parent) {
+            task.spawning = Some(shares);
+            task.spawning_ns = start_ns;
+            self.spawning.retain(|&other| other != parent);
+            self.spawning.push(parent);
+        }
+    }
+
+    /// A clone returned. Returns the descriptions that the child holds now as well.
+    pub(crate) fn end_spawn(
+        &mut self,
+        parent: u64,
+        child: Option<u64>,
+        shares: Shares,
+    ) -> Vec<u32> {
+        self.spawning.retain(|&other| other != parent);
+        if let Some(task) = self.get_mut(parent) {
+            task.spawning = None;
+        }
+        let Some(child) = child else {
+            return Vec::new();
+        };
+        let copied = if self.table.has(child) {
+            Vec::new()
+        } else {
+            self.spawn(parent, child, shares)
+        };
+        if let Some(task) = self.table.get_mut(child) {
+            task.told = true;
+        }
+        copied
+    }
+
+    /// Whether a task lives that a call has returned the number of.
+    pub(crate) fn was_told(&self, number: u64) -> bool {
+        self.table.get(number).is_some_and(|task| task.told)
+    }
+
+    fn spawn(&mut self, parent: u64, child: u64, shares: Shares) -> Vec<u32> {
+        let Some(task) = self.table.get(parent) else {
+            return Vec::new();
+        };
+        let (mut files, mut cwd) = (task.files, task.cwd);
+        let predecessors = task
+            .predecessors
+            .of_child(parent, task.cause(EdgeReason::Spawn));
+        let mut copied = Vec::new();
+        if !shares.files {
+            let table = self.tables.get(files).cloned().unwrap_or_default();
+            copied = inside(&table.slots);
+            files = self.add_table(table);
+        }
+        if !shares.cwd
+            && let Some(copy) = self.cwds.get(cwd).cloned()
+        {
+            cwd = self.add_cwd(Cwd { users: 0, ..copy });
+        }
+        self.insert(child, files, cwd, predecessors);
+        copied
+    }
+
+    /// A task that was met before its parent's clone returned took copies: which descriptions it holds.
+    pub(crate) fn adopted(&mut self, number: u64) -> Option<Vec<u32>> {
+        if self.table.has(number) || self.spawning.is_empty() {
+            return None;
+        }
+        let parent = *self.spawning.first()?;
+        let task = self.table.get(parent)?;
+        let (shares, start_ns) = (task.spawning?, task.spawning_ns);
+        self.guessed += u64::from(self.spawning.len() > 1);
+        // Another child of the same clone cannot follow.
+        self.spawning.retain(|&other| other != parent);
+        let held = self.spawn(parent, number, shares);
+        if let Some(task) = self.table.get_mut(number) {
+            task.last_end_ns = start_ns;
+        }
+        Some(held)
+    }
+
+    /// A task is about to end. Returns the descriptions that its table held, if it is the last to use it.
+    pub(crate) fn leave(&mut self, number: u64) -> Vec<u32> {
+        let Some(files) = self.table.get(number).map(|task| task.files) else {
+            return Vec::new();
+        };
+        match self.tables.get_mut(files) {
+            Some(table) if table.users <= 1 => inside(&std::mem::take(&mut table.slots)),
+            _ => Vec::new(),
+        }
+    }
+
+    /// A task ended.
+    pub(crate) fn end(&mut self, number: u64) {
+        self.spawning.retain(|&other| other != number);
+        let Some(task) = self.table.remove(number) else {
+            return;
+        };
+        if self.ended.len() >= MOST_ENDED {
+            self.ended.clear();
+        }
+        let left = task.predecessors.leave(task.cause(EdgeReason::Wait));
+        let waits = task.awaited_by.filter(|&by| self.table.has(by));
+        self.ended.extend(left.map(|left| (number, left)));
+        if let Some(by) = waits {
+            self.reap(by, number);
+        }
+        if let Some(table) = self.tables.get_mut(task.files) {
+            table.users = table.users.saturating_sub(1);
+            if table.users == 0 {
+                *table = FdTable::default();
+                self.free_tables.push(task.files);
+            }
+        }
+        if let Some(cwd) = self.cwds.get_mut(task.cwd) {
+            cwd.users = cwd.users.saturating_sub(1);
+            if cwd.users == 0 {
+                self.free_cwds.push(task.cwd);
+            }
+        }
+    }
+
+    /// A task has waited for another that had ended. Without durations, logs of each task tell of its end only later.
+    ///
+    /// Returns whether that had events, or waited for some: so that the wait is one for them.
+    pub(crate) fn reap(&mut self, number: u64, child: u64) -> bool {
+        if let Some(task) = self.table.get_mut(child).filter(|_| child != number) {
+            task.awaited_by = Some(number);
+            return false;
+        }
+        let left = self.ended.remove(&child);
+        self.take_on(number, left)
+    }
+
+    /// A task goes on after what another one has left, if that left anything: whether it did.
+    fn take_on(&mut self, number: u64, left: Option<EndedTask>) -> bool {
+        match (self.get_mut(number), left) {
+            (Some(task), Some(left)) => {
+                task.predecessors.reap(number, left);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A task executed a program and took another's number.
+    pub(crate) fn take_over(&mut self, leader: u64, from: u64) {
+        if let Some(task) = self.table.remove(from)
+            && !self.table.has(leader)
+        {
+            self.table.insert(leader, task);
+        }
+    }
+}
+
+fn inside(slots: &FxHashMap<i64, Descriptor>) -> Vec<u32> {
+    let mut held: Vec<(i64, u32)> = slots
+        .iter()
+        .filter_map(|(&fd, slot)| Some((fd, slot.held.inside()?)))
+        .collect();
+    held.sort_unstable();
+    held.into_iter()
+        .map(|(_, description)| description)
+        .collect()
+}
+
+/// What a descriptor holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FdTarget {
+    /// An open description of a file below the roots, by number.
+    Inside(u32),
+    /// Anything else; with its absolute path, where that is known.
+    Outside(Option<Rc<[u8]>>),
+    /// A pipe, or one of a pair of sockets.
+    Pipe(PipeEnd),
+    /// A file below the roots that cannot be opened again, and why: no event stands for what is done with it.
+    Lost(&'static str),
+}
+
+impl FdTarget {
+    /// The open description, if it is one of a file below the roots that events stand for.
+    pub(crate) fn inside(&self) -> Option<u32> {
+        match self {
+            Self::Inside(description) => Some(*description),
+            Self::Outside(_) | Self::Pipe(_) | Self::Lost(_) => None,
+        }
+    }
+
+    /// Why no event stands for what is done with it, if none does.
+    pub(crate) fn lost(&self) -> Option<&'static str> {
+        match self {
+            Self::Lost(why) => Some(why),
+            Self::Inside(_) | Self::Outside(_) | Self::Pipe(_) => None,
+        }
+    }
+}
+
+/// Tasks by number.
+#[derive(Debug, Default)]
+pub(super) struct TaskTable {
+    places: FxHashMap<u64, usize>,
+    tasks: Vec<Option<Task>>,
+    free: Vec<usize>,
+    /// The task that was asked for last, and its place.
+    last: Option<(u64, usize)>,
+}
+
+impl TaskTable {
+    fn place(&self, number: u64) -> Option<usize> {
+        match self.last {
+            Some((last, place)) if last == number => Some(place),
+            _ => self.places.get(&number).copied(),
+        }
+    }
+
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.place(number).is_some()
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&Task> {
+        self.tasks.get(self.place(number)?)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Task> {
+        let place = self.place(number)?;
+        self.last = Some((number, place));
+        self.tasks.get_mut(place)?.as_mut()
+    }
+
+    /// Put a task in; one that had the number before is gone.
+    pub(super) fn insert(&mut self, number: u64, task: Task) {
+        if let Some(before) = self.get_mut(number) {
+            *before = task;
+            return;
+        }
+        let place = self.free.pop().unwrap_or(self.tasks.len());
+        if let Some(free) = self.tasks.get_mut(place) {
+            *free = Some(task);
+        } else {
+            self.tasks.push(Some(task));
+        }
+        self.places.insert(number, place);
+    }
+
+    pub(super) fn remove(&mut self, number: u64) -> Option<Task> {
+        self.last = None;
+        let place = self.places.remove(&number)?;
+        self.free.push(place);
+        self.tasks.get_mut(place)?.take()
+    }
+}

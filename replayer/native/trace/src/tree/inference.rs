@@ -1,0 +1,310 @@
+//! What results prove about the tree: what must have been there before, what must not, and how large it was.
+
+use crate::call::FileKind;
+use crate::paths::{DEEPEST, NameId, PathId, Paths};
+use crate::tree::{Entry, Found, NodeId, Placed, Repairs, Tree};
+
+impl Tree {
+    /// Learn from a lookup that succeeded.
+    pub(crate) fn saw(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let placed = match self.find_behind(paths, path, follow, repairs) {
+            Found::Node(node, place) => (node, place),
+            Found::Unknown(directory, name) => {
+                repairs.inferred += 1;
+                (
+                    self.add_before(directory, name, kind),
+                    Some((directory, name)),
+                )
+            }
+            Found::Absent(directory, name) => (
+                self.appear(directory, name, kind, repairs),
+                Some((directory, name)),
+            ),
+            Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
+                repairs.unexplained += 1;
+                return None;
+            }
+        };
+        self.confirm(placed.0, kind, repairs);
+        Some(placed)
+    }
+
+    /// Find what a path means: directories that are missing on its way, or on that of a symlink it goes through, were there before.
+    fn find_behind(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) -> Found {
+        let mut found = self.find(paths, path, follow);
+        // Bounded by the depth of a path and the number of links in it.
+        for _ in 0..=DEEPEST {
+            let Found::NoDirectory { at, name, known } = found else {
+                break;
+            };
+            repairs.unexplained += u64::from(known);
+            self.add_before(at, name, FileKind::Directory);
+            found = self.find(paths, path, follow);
+        }
+        found
+    }
+
+    /// A name that was believed to be free is there.
+    fn appear(
+        &mut self,
+        directory: NodeId,
+        name: NameId,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> NodeId {
+        let forgotten = self.entry(directory, name).is_none()
+            && self.node(directory).is_some_and(|node| node.declared);
+        if forgotten {
+            repairs.inferred += 1;
+            repairs.missing_in_manifest += 1;
+            return self.add_before(directory, name, kind);
+        }
+        repairs.unexplained += 1;
+        let node = self.add(kind);
+        self.bind(directory, name, Entry::Present(node));
+        node
+    }
+
+    fn confirm(&mut self, id: NodeId, kind: FileKind, repairs: &mut Repairs) {
+        let Some(node) = self.node_mut(id) else {
+            return;
+        };
+        let corrected =
+            node.declared && !node.confirmed && kind != FileKind::Unknown && node.kind != kind;
+        let learned = node.kind == FileKind::Unknown && kind != FileKind::Unknown;
+        node.confirmed = true;
+        repairs.corrected += u64::from(corrected);
+        if corrected {
+            node.link = None;
+        }
+        if corrected || learned {
+            self.set_kind(id, kind);
+        }
+    }
+
+    /// Learn from a name that was looked up in a file, or from a listing of it: it is a directory.
+    pub(crate) fn was_entered(&mut self, id: NodeId, repairs: &mut Repairs) {
+        match self.node(id) {
+            Some(node) if node.kind != FileKind::Directory => {
+                let known = node.kind != FileKind::Unknown;
+                repairs.corrected += u64::from(known && node.declared);
+                repairs.unexplained += u64::from(known && !node.declared);
+                self.set_kind(id, FileKind::Directory);
+            }
+            _ => {}
+        }
+    }
+
+    /// Learn from a lookup that said ENOENT.
+    pub(crate) fn missed(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) {
+        match self.find(paths, path, follow) {
+            Found::Unknown(directory, name) => self.bind(directory, name, Entry::Absent),
+            Found::Node(node, Some((directory, name))) => {
+                let was_declared = self
+                    .node(node)
+                    .is_some_and(|node| node.declared && !node.confirmed);
+                if was_declared {
+                    repairs.not_there += 1;
+                    self.count_names(directory, None, Some(Entry::Present(node)));
+                    if let Some(node) = self.node_mut(node) {
+                        node.origin = None;
+                    }
+                } else {
+                    repairs.unexplained += 1;
+                }
+                self.bind(directory, name, Entry::Absent);
+            }
+            _ => {}
+        }
+    }
+
+    /// A call that failed looked at what a path means: it may have failed for what is there.
+    pub(crate) fn looked_at(&mut self, paths: &Paths, path: PathId, follow: bool) {
+        if let Found::Node(node, _) = self.find(paths, path, follow) {
+            self.mark_walked(node);
+        }
+    }
+
+    /// Learn from ENOTDIR: what the path goes through is a file.
+    pub(crate) fn went_through_file(&mut self, paths: &Paths, path: PathId, repairs: &mut Repairs) {
+        let parent = paths.parent(path);
+        if let Found::Unknown(directory, name) = self.find(paths, parent, true) {
+            repairs.inferred += 1;
+            let node = self.add_before(directory, name, FileKind::Regular);
+            if let Some(node) = self.node_mut(node) {
+                node.confirmed = true;
+            }
+        }
+    }
+
+    /// A file was made, and its name was free.
+    pub(crate) fn made(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let place = self.free_place(paths, path, false, repairs)?;
+        Some(self.make_at(place, kind))
+    }
+
+    /// A file was opened that was not there; `follow` a symlink in the last place to where it leads, or would.
+    pub(crate) fn made_by_open(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let place = self.free_place(paths, path, follow, repairs)?;
+        Some(self.make_at(place, FileKind::Regular))
+    }
+
+    fn make_at(&mut self, place: (NodeId, NameId), kind: FileKind) -> Placed {
+        let id = self.add(kind);
+        if let Some(node) = self.node_mut(id) {
+            node.confirmed = true;
+            node.changed = true;
+            node.complete = kind == FileKind::Directory;
+        }
+        self.bind(place.0, place.1, Entry::Present(id));
+        if kind == FileKind::Symlink {
+            self.forget_walks();
+        }
+        (id, Some(place))
+    }
+
+    /// The directory and name of a path that must be free now.
+    fn free_place(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) -> Option<(NodeId, NameId)> {
+        match self.find_behind(paths, path, follow, repairs) {
+            Found::Absent(directory, name) | Found::Unknown(directory, name) => {
+                Some((directory, name))
+            }
+            Found::Node(_, place) => {
+                self.missed(paths, path, follow, repairs);
+                place
+            }
+            Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
+                repairs.unexplained += 1;
+                None
+            }
+        }
+    }
+
+    /// A name was removed.
+    pub(crate) fn removed(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let placed = self.saw(paths, path, false, kind, repairs)?;
+        if let Some((directory, name)) = placed.1 {
+            self.bind(directory, name, Entry::Absent);
+        }
+        if kind == FileKind::Directory {
+            self.was_empty(placed.0);
+        }
+        Some(placed)
+    }
+
+    /// A name was given to what another name meant.
+    pub(crate) fn renamed(
+        &mut self,
+        paths: &Paths,
+        from: PathId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<[Placed; 2]> {
+        let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
+        let target = self.target_place(paths, to, repairs)?;
+        if let Some((directory, name)) = source.1 {
+            self.bind(directory, name, Entry::Absent);
+        }
+        self.bind(target.0, target.1, Entry::Present(source.0));
+        if self.kind(source.0) != FileKind::Regular {
+            self.forget_walks();
+        }
+        Some([source, (source.0, Some(target))])
+    }
+
+    /// Two names changed their meanings.
+    pub(crate) fn exchanged(
+        &mut self,
+        paths: &Paths,
+        from: PathId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<[Placed; 2]> {
+        let first = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
+        let second = self.saw(paths, to, false, FileKind::Unknown, repairs)?;
+        let (Some(one), Some(other)) = (first.1, second.1) else {
+            return None;
+        };
+        self.bind(one.0, one.1, Entry::Present(second.0));
+        self.bind(other.0, other.1, Entry::Present(first.0));
+        self.forget_walks();
+        Some([(second.0, Some(one)), (first.0, Some(other))])
+    }
+
+    /// A second name was given to a file.
+    pub(crate) fn linked(
+        &mut self,
+        paths: &Paths,
+        from: PathId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<[Placed; 2]> {
+        let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
+        let target = self.free_place(paths, to, false, repairs)?;
+        self.bind(target.0, target.1, Entry::Present(source.0));
+        Some([source, (source.0, Some(target))])
+    }
+
+    /// What is open was given a name, its first or another one.
+    pub(crate) fn named(&mut self, paths: &Paths, node: NodeId, to: PathId, repairs: &mut Repairs) {
+        if let Some((directory, name)) = self.free_place(paths, to, false, repairs) {
+            self.bind(directory, name, Entry::Present(node));
+        }
+    }
+
+    /// The directory and name that a rename may overwrite.
+    fn target_place(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<(NodeId, NameId)> {
+        match self.find(paths, path, false) {
+            Found::Node(_, place) => place,
+            _ => self.free_place(paths, path, false, repairs),
+        }
+    }
+}
