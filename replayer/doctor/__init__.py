@@ -4,10 +4,9 @@ Advice comes from the mount's type and options alone and names its source. The p
 calls through the engine, in a folder of its own that is removed again.
 """
 
-from replayer.doctor.advice import Advice
+from replayer.doctor.advice import Advice, advise
 from replayer.doctor.examination import Examination, examine, render_examination
 from replayer.doctor.probe import Probe, ProbedOp, run_probe
-from replayer.doctor.rules import advise
 
 __all__ = [
     "Advice",

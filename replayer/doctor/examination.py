@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from replayer.doctor.advice import Advice, Service
+from replayer.doctor.advice import Advice, Service, advise, service_of
 from replayer.doctor.probe import Probe, clean_command
-from replayer.doctor.rules import advise, service_of
 from replayer.measure import (
     Frozen,
     Guarantee,

@@ -5,12 +5,9 @@ to people.
 """
 
 from replayer.plan.compile import compile_plan
-from replayer.plan.document import Plan, steps_of
-from replayer.plan.naming import say_limits, tells_by_name
-from replayer.plan.refusal import PlanError
+from replayer.plan.document import Plan, PlanError, say_limits, say_warmed, steps_of, tells_by_name
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import PlanSummary, describe_plan
-from replayer.plan.warming import say_warmed
 
 __all__ = [
     "Plan",

@@ -1,22 +1,27 @@
-"""Compiles how steps name paths: places, templates and picks become ``bind`` steps."""
+"""Compiles how steps name paths: places, templates and picks become ``bind`` steps.
+
+Checks what plan format 1 can hold. The engine refuses what is beyond it, but cannot name the line
+of the scenario.
+"""
 
 import fnmatch
 from typing import Any
 
+from replayer.plan.document import PlanError
 from replayer.plan.pickers import candidates_of
-from replayer.plan.refusal import PlanError
 from replayer.plan.scope import Book, Scope
-from replayer.scenario.calls import StepPart
+from replayer.scenario import calls as c
 from replayer.scenario.document import Key
 from replayer.scenario.manifests import check_path
 from replayer.scenario.places import Place, template_parts
+from replayer.scenario.references import draws_of
 from replayer.scenario.refusals import show_key
 
 TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
 
 
-def compile_place(scope: Scope, step: StepPart, place: Place, key: Key) -> list[dict[str, Any]]:
+def compile_place(scope: Scope, step: c.StepPart, place: Place, key: Key) -> list[dict[str, Any]]:
     """Return the ``bind`` step of a place: none for a name that is bound already."""
     if place.from_ is not None:
         return [_pick(scope, step, place, key)]
@@ -102,7 +107,7 @@ def _shortest(word: str) -> str:
     return "x" * RANDOM_DIGITS if word == "random" else "x"
 
 
-def _pick(scope: Scope, step: StepPart, place: Place, key: Key) -> dict[str, Any]:
+def _pick(scope: Scope, step: c.StepPart, place: Place, key: Key) -> dict[str, Any]:
     book, dataset = scope.book, str(place.from_)
     types = TYPES[place.kind or _usual_kind(step)]
     candidates = candidates_of(book.entries[dataset], types)
@@ -150,5 +155,57 @@ def _matching(book: Book, dataset: str, types: str, place: Place, key: Key) -> l
     return runs
 
 
-def _usual_kind(step: StepPart) -> str:
+def _usual_kind(step: c.StepPart) -> str:
     return {"list": "directory", "rmdir": "directory", "readlink": "link"}.get(step.do, "file")
+
+
+MAX_NUMBER = 2**63 - 1
+MAX_PICKERS = 2**16
+MAX_READ_BYTES = 2**30
+MAX_WRITE_BYTES = 2**34 - 4096  # what writes are sliced from is as large, and 4096 bytes
+
+
+def check_bounds(book: Book, step: c.StepPart, key: Key) -> None:
+    """Check that a step asks for no more than an engine can do in one call.
+
+    Raises:
+        PlanError: It can draw a larger number.
+    """
+    for draw_key, draw in draws_of(step, key):
+        _check(book, draw_key, book.largest(draw), MAX_NUMBER)
+    if isinstance(step, c.Read | c.AtOffset) and step.do != "pwrite":
+        _check(book, (*key, "size"), book.largest(step.size), MAX_READ_BYTES)
+    written = largest_write(book, step)
+    where = "block" if isinstance(step, c.Write) else "size"
+    _check(book, (*key, where), written, MAX_WRITE_BYTES)
+
+
+def check_pickers(book: Book) -> None:
+    """Check that the transactions do not pick files in more ways than steps can refer to.
+
+    Raises:
+        PlanError: They do.
+    """
+    found = len(book.pickers.rows)
+    if found > MAX_PICKERS:
+        message = f"pick and name files in {found:,} different ways, at most {MAX_PICKERS:,} fit"
+        hint = "each path of a script is one: take a shorter script"
+        raise refuse(book, ("transactions",), message, hint)
+
+
+def largest_write(book: Book, step: c.StepPart) -> int:
+    """Return how many bytes one call of a step writes at most."""
+    match step:
+        case c.Write():
+            pieces = [step.block] if step.first is None else [step.first, step.block]
+            return min(book.largest(step.size), max(map(book.largest, pieces)))
+        case c.AtOffset(do="pwrite") | c.Setxattr():
+            return book.largest(step.size)
+        case _:
+            return 0
+
+
+def _check(book: Book, key: Key, value: int, most: int) -> None:
+    if value > most:
+        message = f"must be at most {most:,} for one call, and can be {value:,}"
+        raise refuse(book, key, message)

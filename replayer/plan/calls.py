@@ -7,13 +7,14 @@ from operator import or_
 from typing import Any
 
 from replayer.plan.bindings import (
+    check_bounds,
     compile_copy,
     compile_parts,
     compile_place,
     compile_template,
+    largest_write,
     refuse,
 )
-from replayer.plan.bounds import check_bounds, largest_write
 from replayer.plan.scope import Scope
 from replayer.plan.traces import replay_step
 from replayer.scenario import calls as c

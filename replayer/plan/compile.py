@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from replayer.plan.bindings import refuse
-from replayer.plan.bounds import check_pickers
+from replayer.plan.bindings import check_pickers, refuse
 from replayer.plan.calls import compile_steps
 from replayer.plan.changes import changed_datasets
-from replayer.plan.document import FORMAT, Plan
+from replayer.plan.document import FORMAT, Plan, PlanError
 from replayer.plan.layout import compile_entries
 from replayer.plan.pickers import Pickers
-from replayer.plan.refusal import PlanError
 from replayer.plan.scope import Book, Scope
 from replayer.plan.tables import Tables, exponential_table
 from replayer.scenario.draws import DurationDraw

@@ -1,4 +1,7 @@
-"""A compiled plan: one document of plan format 1, its canonical bytes and its fingerprint."""
+"""A compiled plan: one document of plan format 1, its bytes and fingerprint, and what limits it.
+
+The functions at the end say before a run what verifying and the warm-up leave out.
+"""
 
 import hashlib
 import json
@@ -7,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from replayer.measure.units import format_many, format_time_ns
+from replayer.scenario.problems import ScenarioError
 from replayer.trace import TraceFacts
 
 FORMAT = 1
@@ -111,3 +116,43 @@ def steps_of(steps: Sequence[Mapping[str, Any]], do: str) -> Iterator[Mapping[st
             yield from steps_of(inner, do)
         for key in ("steps", "f", "d", "l"):
             yield from steps_of(step.get(key, ()), do)
+
+
+def tells_by_name(plan: Plan) -> bool:
+    """Whether files of the same last name are one to whoever verifies."""
+    return plan.verifies and _reason(plan) is not None
+
+
+def say_limits(plan: Plan) -> str | None:
+    """Return what verifying cannot claim, in a sentence; None: all, or nothing is verified."""
+    reason = _reason(plan)
+    if not plan.verifies or reason is None:
+        return None
+    return (
+        f"files are told apart by their last names alone, as {reason}: those of one name count as "
+        "one, and no read is found to be stale or lost"
+    )
+
+
+def _reason(plan: Plan) -> str | None:
+    """Say why paths do not tell files apart; the engine decides alike (``plan/verify.rs``)."""
+    ops = {step["op"] for step in plan.steps("call")}
+    kinds = {entry[1] for row in plan.body["datasets"] for entry in row["entries"]}
+    if "symlink" in ops or "l" in kinds:
+        return "there are symbolic links"
+    return "directories are made and names changed" if {"rename", "mkdir"} <= ops else None
+
+
+def say_warmed(plan: Plan) -> str | None:
+    """Return what is not measured of users' transactions, in a sentence; None: nothing is lost."""
+    each = plan.transactions_per_user
+    if each is None or not plan.warm_up_ns:
+        return None
+    return (
+        f"those that it takes of the {format_many(each, 'transaction')} of each user are not "
+        f"measured (iterations begin with it; it lasts {format_time_ns(plan.warm_up_ns)})"
+    )
+
+
+class PlanError(ScenarioError):
+    """A scenario cannot be compiled for the users, seed and datasets asked for."""

@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 
 from replayer.ops import MAKING, PATH_OPS, READING, UNTIMED, WRITING, timed_as
 from replayer.plan.census import Census
-from replayer.plan.room import Room, count_names
+from replayer.plan.space import SpaceEstimate, Tally, count_names
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
-from replayer.plan.tally import Tally
 
 V = TypeVar("V")
 
@@ -118,12 +117,12 @@ def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Ta
     """Return what a transaction is expected to do."""
     walker = _Walker(census)
     walker.block(steps, 1.0)
-    tally, room = walker.tally, walker.room
+    tally, space = walker.tally, walker.space
     tally.ops["close"] += len(walker.opened)
-    tally.passed_bytes, tally.passed_files = room.passed_bytes, room.passed_files
-    tally.held_bytes += room.held_bytes
-    tally.held_files += room.held_files
-    tally.kept, tally.hoards = room.kept(), room.hoards
+    tally.passed_bytes, tally.passed_files = space.passed_bytes, space.passed_files
+    tally.held_bytes += space.held_bytes
+    tally.held_files += space.held_files
+    tally.kept, tally.hoards = space.kept(), space.hoards
     tally.passed_bytes += walker.rewriting.finish()
     return tally
 
@@ -133,7 +132,7 @@ class _Walker(KnownSlots):
         super().__init__()
         self.census = census
         self.tally = Tally()
-        self.room = Room()
+        self.space = SpaceEstimate()
         self.rewriting = Rewriting()
         self.written: dict[str, Spread] = {}
         """Sizes of the files that this transaction has written, by name."""
@@ -162,7 +161,7 @@ class _Walker(KnownSlots):
         match step["do"]:
             case "repeat":
                 turns = self.draw(step["times"]).mean
-                with self.room.turns(turns):
+                with self.space.turns(turns):
                     self.block(step["steps"], times * turns)
             case "choose":
                 self.choose(step, times)
@@ -186,7 +185,7 @@ class _Walker(KnownSlots):
 
     def branch(self, steps: Sequence[Mapping[str, Any]], times: float, turns: float) -> None:
         before = set(self.opened)
-        with self.room.turns(turns):
+        with self.space.turns(turns):
             self.block(steps, times * turns)
         # No step behind can close these: the next open of the slot does, or the transaction's end.
         self.tally.ops["close"] += times * turns * len(self.opened - before)
@@ -330,7 +329,7 @@ class _Walker(KnownSlots):
         elif not step["flags"] & O_APPEND:
             self.rewriting.begin(slot, times * self.sizes.get(slot, ZERO).mean)
         if step["flags"] & O_APPEND:
-            self.room.grows(self.opened_as[slot])
+            self.space.grows(self.opened_as[slot])
         self.left[slot] = self.sizes.get(slot, ZERO)
         if fresh and slot in self.names:
             self.left[slot] = self.written[self.names[slot]] = ZERO
@@ -375,7 +374,7 @@ class _Walker(KnownSlots):
         self.tally.ops["rename"] += times
         self.sizes[step["to"]] = self.sizes.get(step["path"], ZERO)
         names = self.names_of.get(step["to"], math.inf)
-        self.room.moved(self.identities.get(step["path"]), self.identities.get(step["to"]), names)
+        self.space.moved(self.identities.get(step["path"]), self.identities.get(step["to"]), names)
         if step["to"] in self.names:
             self.written[self.names[step["to"]]] = self.sizes[step["to"]]
 
@@ -397,7 +396,7 @@ class _Walker(KnownSlots):
     def call_lseek(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["lseek"] += times
         if step["whence"] == SEEK_END:
-            self.room.grows(self.opened_as.get(step["file"]))
+            self.space.grows(self.opened_as.get(step["file"]))
             self.rewriting.end(step["file"])
         if step["whence"] == 0:
             self.listed.discard(step["file"])
@@ -445,22 +444,22 @@ class _Walker(KnownSlots):
     def call_link(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["link"] += times
         name = self.identities.get(step["path"])
-        self.room.shared(name, self.names_of.get(step["to"], math.inf))
-        self.room.left(name)
+        self.space.shared(name, self.names_of.get(step["to"], math.inf))
+        self.space.left(name)
 
     def create(self, slot: int, times: float) -> None:
         self.tally.created += times
         names = self.names_of.get(slot, math.inf)
-        self.room.made(self.identities.get(slot), times, names)
+        self.space.made(self.identities.get(slot), times, names)
 
     def write(self, file: int, times: float, size_bytes: float) -> None:
         self.tally.bytes_written += times * size_bytes
         self.rewriting.wrote(file, times * size_bytes)
-        self.room.written(self.opened_as.get(file), times, size_bytes)
+        self.space.written(self.opened_as.get(file), times, size_bytes)
 
     def gone(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops[step["op"]] += times
         self.tally.removed += times
-        self.room.removed(self.identities.get(step["path"]), times)
+        self.space.removed(self.identities.get(step["path"]), times)
 
     call_unlink = call_rmdir = gone

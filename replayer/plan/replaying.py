@@ -68,7 +68,7 @@ def compile_replay(trace: TraceFacts, options: ReplayOptions) -> Plan:
     if options.pace == "open":
         tables.append(exponential_table(NANOSECONDS / _rate(trace, options)))
         pace = {"kind": "arrivals", "gap": {"table": 0}}
-    reel_pace = "closed" if options.pace == "open" else options.pace
+    events_pace = "closed" if options.pace == "open" else options.pace
     speed = 1.0 if options.speed is None else options.speed
     body = {
         "format": FORMAT,
@@ -82,7 +82,7 @@ def compile_replay(trace: TraceFacts, options: ReplayOptions) -> Plan:
         "traces": traces.rows,
         "pickers": [],
         "transactions": [
-            {"name": name, "steps": [replay_step(number, label, reel_pace, speed)]}
+            {"name": name, "steps": [replay_step(number, label, events_pace, speed)]}
             for name, label in _named(trace, options)
         ],
         "mix": [1] if options.requests is None else list(options.requests.values()),

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from replayer.plan.links import find_through_links
 from replayer.plan.pickers import Pickers
 from replayer.plan.tables import Tables, tabulate
 from replayer.plan.traces import Traces
 from replayer.scenario.draws import Draw
-from replayer.scenario.manifests import Entry
+from replayer.scenario.manifests import Entry, find_through_links
 from replayer.scenario.model import Scenario
 
 

@@ -6,12 +6,10 @@ from typing import Any
 
 from replayer.measure.summary import WAITS
 from replayer.plan.census import Census
-from replayer.plan.document import Plan
+from replayer.plan.document import Plan, say_limits, say_warmed
 from replayer.plan.expectation import expect_transaction
-from replayer.plan.naming import say_limits
-from replayer.plan.tally import Tally
+from replayer.plan.space import Tally
 from replayer.plan.traces import TraceSummary, describe_trace
-from replayer.plan.warming import say_warmed
 
 BLOCK_BYTES = 4096
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from replayer.trace import TraceCensus, TraceFacts
 
-ReelPace = Literal["asap", "closed", "timed"]
+ReplayPace = Literal["asap", "closed", "timed"]
 
 BLOCK_BYTES = 4096  # chosen: the block of ext4, xfs and most servers
 AS_RECORDED = 100  # per cent
@@ -99,7 +99,7 @@ def describe_trace(
     )
 
 
-def replay_step(trace: int, request: str | None, pace: ReelPace, speed: float) -> dict[str, Any]:
+def replay_step(trace: int, request: str | None, pace: ReplayPace, speed: float) -> dict[str, Any]:
     """Return the step of plan format 1 that replays a trace or one of its requests.
 
     Args:

@@ -1,12 +1,17 @@
-"""The forms of a report and of a comparison, one line each: commands and the page offer these.
+"""The forms of a report and of a comparison, one line each, and where a report goes.
 
-A page of HTML is a form apart: it draws distributions, so it needs the records themselves.
+Commands and the page offer these forms. HTML is a form apart: it draws distributions, so it needs
+the records themselves. Report files are new ones: no file is overwritten.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import Generic, Self, TypeVar
 
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.report.comparison import Comparison
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.csv_form import render_csv
@@ -61,3 +66,140 @@ COMPARISON_FORMS: dict[str, Form[Comparison]] = {
 def suffixes(forms: Mapping[str, Form[_Shown]]) -> dict[str, str]:
     """Return the form's name by the suffix of a file."""
     return {".html": "html", **{f".{form.suffix}": name for name, form in forms.items()}}
+
+
+_HINT = "name a file that does not exist yet"
+
+
+class UnwritableError(ReplayerError):
+    """The machine would not let a report's file be made or written."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """Where a run's report goes at its end, beside what is printed; None: not asked for.
+
+    Attributes:
+        html: The page.
+        junit: The verdict for a pipeline.
+    """
+
+    html: Path | None = None
+    junit: Path | None = None
+
+    def check(self) -> None:
+        """Refuse files that could not be made: before the run, not after an hour of it.
+
+        Raises:
+            ReplayerError: One exists, or its folder does not.
+            UnwritableError: It could not be made.
+        """
+        named = [path for path in (self.html, self.junit) if path is not None]
+        if len({path.absolute() for path in named}) < len(named):
+            message = f"{named[0]}: is asked to hold two reports"
+            raise ReplayerError(message, hint=_HINT)
+        for path in named:
+            write_new(path, "")  # only making it tells whether it can be made
+            path.unlink()
+
+    def write(self, html: Callable[[], str], junit: Callable[[], str]) -> tuple[ReplayerError, ...]:
+        """Write what was asked for; return what refused, for one costs no other one."""
+        return (*_refused(self.html, html), *_refused(self.junit, junit))
+
+
+def _refused(path: Path | None, render: Callable[[], str]) -> Iterator[ReplayerError]:
+    if path is not None:
+        try:
+            write_new(path, render())
+        except ReplayerError as error:
+            yield error
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where one report goes, and in which form.
+
+    Attributes:
+        file: A new one; None: it is printed.
+        form: What it is written as.
+    """
+
+    file: Path | None
+    form: str
+
+    @classmethod
+    def of(
+        cls,
+        html: Path | None,
+        output: Path | None,
+        form: str | None,
+        suffixes: Mapping[str, str],
+    ) -> Self:
+        """Choose from what was asked for.
+
+        Args:
+            html: A file for a page, instead of anything else.
+            output: A file for what would be printed; its name says the form if nothing else does.
+            form: The form that was asked for.
+            suffixes: The forms that there are, by the suffix of a file.
+
+        Raises:
+            ReplayerError: Both files are named.
+        """
+        if html is not None and output is not None:
+            message = f"-o {output} is without effect: --html {html} is written, and nothing else"
+            raise ReplayerError(message, hint="ask for one of them at a time")
+        if html is not None:
+            return cls(html, "html")
+        named = None if output is None else suffixes.get(output.suffix.lower())
+        return cls(output, form or named or "table")
+
+    @property
+    def style(self) -> Style:
+        """How a table looks there."""
+        return Style.of(sys.stdout) if self.file is None else Style()
+
+    def put(self, text: str) -> None:
+        """Print the report, or write it.
+
+        Raises:
+            ReplayerError: The file exists, or its folder does not.
+            UnwritableError: It cannot be made, or not be written.
+        """
+        if self.file is None:
+            sys.stdout.write(text)
+        else:
+            write_new(self.file, text)
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a text to a file that must not exist yet; what cannot be written whole is removed.
+
+    Raises:
+        ReplayerError: It exists, or its folder does not.
+        UnwritableError: It cannot be made, or not be written.
+    """
+    try:
+        file = path.open("x", encoding="utf-8")
+    except FileExistsError as error:
+        message = f"{path}: {error.strerror}"
+        raise ReplayerError(message, hint=_HINT) from error
+    except OSError as error:
+        raise _unmakable(path, error) from error
+    try:
+        with file:
+            file.write(text)
+    except OSError as error:
+        path.unlink(missing_ok=True)  # or it would be in the way of the next one
+        message = f"{path}: cannot be written: {error.strerror or error}"
+        raise UnwritableError(message, hint="make room there, or name a file elsewhere") from error
+
+
+def _unmakable(path: Path, error: OSError) -> ReplayerError:
+    if not os.path.isdir(path.absolute().parent):  # noqa: PTH112 - Path.is_dir raises EACCES
+        message = f"{path}: there is no folder {path.parent}"
+        return ReplayerError(message, hint="make it first")
+    message = f"{path}: cannot be made: {error.strerror or error}"
+    return UnwritableError(message, hint="name a file in a folder that you may write to")

@@ -37,11 +37,13 @@ from replayer.report.description import (
     describe_judgement,
     describe_run,
     footnotes,
+    say_alarms,
+    say_figures,
+    say_verdict,
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, show_value
 from replayer.report.findings import acknowledgements, nothing_found, sentences
-from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.plan_changes import same_work
 from replayer.report.timelines import TIMELINE_KEY, Happenings, draw_heatmap, draw_timeline
 

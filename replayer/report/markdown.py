@@ -9,11 +9,13 @@ from replayer.report.description import (
     describe_verdict,
     footnotes,
     ranking_notes,
+    say_alarms,
+    say_figures,
+    say_verdict,
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, nothing_found, sentences
-from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
     describe_agreement,

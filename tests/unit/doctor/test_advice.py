@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from replayer.doctor import Advice, advise
+from replayer.doctor.advice import DISK_RULES, RULES
 from replayer.doctor.examination import PHP_ADVICE
-from replayer.doctor.rules import DISK_RULES, RULES
 from tests.unit.runs import make_mount
 
 EFS = "fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/"

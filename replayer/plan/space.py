@@ -1,18 +1,62 @@
-"""The room that one transaction needs beyond what it leaves: for files that it removes again.
+"""What one transaction is expected to do, in numbers, and the space that it needs meanwhile.
 
-Amounts are expected ones, as everywhere in this room's expectations. What is not known for certain
-to be removed by the transaction that made it counts as left behind.
+A file that is not known to be removed by the transaction that made it counts as left behind.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from replayer.plan.tally import Kept
+
+@dataclass(frozen=True)
+class Kept:
+    """Files that a transaction leaves under names which later ones use again."""
+
+    files: float
+    size_bytes: float
+    """What those of one transaction hold; not what is appended, which later ones add to."""
+    names: float
+    """How many such names there are for all users."""
+
+    def made_again(self, transactions: float) -> float:
+        """Return how many of the files that so many transactions make are there already."""
+        return max(transactions * self.files - self.names, 0.0)
+
+
+@dataclass
+class Tally:
+    """Expected amounts of one transaction."""
+
+    ops: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    ends: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Calls among these that only find the end of a file that is copied or sent."""
+    failing_lookups: float = 0.0
+    bytes_read: float = 0.0
+    bytes_written: float = 0.0
+    created: float = 0.0
+    removed: float = 0.0
+    think_ns: float = 0.0
+    replayed_bytes: float = 0.0
+    """Written by a replay: part of ``bytes_written``."""
+    passed_bytes: float = 0.0
+    """Written into files that the transaction removes itself: part of ``bytes_written``."""
+    passed_files: float = 0.0
+    """Made and removed by the transaction itself: part of ``created``."""
+    held_bytes: float = 0.0
+    """Space that a replay, or files that are removed again, need meanwhile and give back."""
+    held_files: float = 0.0
+    """Made by a replay or a transaction, which removes them again, at most at a time."""
+    kept: Sequence[Kept] = ()
+    """What takes room once for each name, however often it is written."""
+    hoards: bool = False
+    """Gives ever new names to files that others made, which are then made anew."""
+    touched: set[tuple[int, int]] = field(default_factory=set)
+    """Entries of laid-out datasets that may be used: (dataset, index)."""
 
 
 @dataclass
@@ -26,7 +70,7 @@ class _Files:
     appended: bool = False
 
 
-class Room:
+class SpaceEstimate:
     """Follows what a transaction makes, writes, renames and removes, in order.
 
     Attributes:
