@@ -12,16 +12,17 @@ from replayer.errors import ReplayerError
 from replayer.measure import LOOPS, DatasetPart, part_in_words
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.paths import is_folder
-from replayer.plan import PlanSummary, compile_plan, describe_plan
+from replayer.plan.compile import compile_plan
 from replayer.plan.likeness import LIMIT_POINTS, Likeness, Row, calls_of, compare_calls
-from replayer.plan.summary import DatasetSummary, TransactionExpectation
+from replayer.plan.summary import DatasetSummary, PlanSummary, TransactionExpectation, describe_plan
 from replayer.plan.traces import TraceSummary
-from replayer.report import Style, fold
+from replayer.report.style import Style, fold
 from replayer.run.options import read_seed
-from replayer.scenario import Scenario, load_scenario, pace_facts, pace_in_words
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import Scenario, pace_facts, pace_in_words
 from replayer.scenario.problems import nearest_hint
 from replayer.trace import find_trace, load_census
-from replayer.verdict import DEFAULT, Names, check_names, parse_threshold, with_default
+from replayer.verdict.threshold import DEFAULT, Names, check_names, parse_threshold, with_default
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
 

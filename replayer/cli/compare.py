@@ -4,7 +4,9 @@ import argparse
 from pathlib import Path
 
 from replayer.measure import load_run
-from replayer.report import COMPARISON_FORMS, Destination, compare, render_html, suffixes
+from replayer.report.comparing import compare
+from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
+from replayer.report.html import render_html
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.measure import load_run, summarise
-from replayer.report import load_prices, render_costs, work_out
+from replayer.report.cost import load_prices, render_costs, work_out
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

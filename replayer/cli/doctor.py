@@ -5,9 +5,10 @@ import json
 import sys
 from pathlib import Path
 
-from replayer.doctor import Examination, Probe, examine, render_examination, run_probe
+from replayer.doctor.examination import Examination, examine, render_examination
+from replayer.doctor.probe import Probe, run_probe
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
-from replayer.report import Style
+from replayer.report.style import Style
 from replayer.run.interruption import Interruption, Level
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]

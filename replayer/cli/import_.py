@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.cli.show import render_trace
-from replayer.report import Style, fold
+from replayer.report.style import Style, fold
 from replayer.trace import (
     ImportOptions,
     TraceError,

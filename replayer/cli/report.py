@@ -4,7 +4,9 @@ import argparse
 from pathlib import Path
 
 from replayer.measure import load_run
-from replayer.report import FORMS, Destination, compose, render_html, suffixes
+from replayer.report.composition import compose
+from replayer.report.forms import FORMS, Destination, suffixes
+from replayer.report.html import render_html
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

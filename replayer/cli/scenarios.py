@@ -5,8 +5,10 @@ import json
 import sys
 
 from replayer.measure.units import format_time_ns
-from replayer.report import Style, fold
-from replayer.scenario import Scenario, load_scenario, shipped_scenarios
+from replayer.report.style import Style, fold
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import Scenario
+from replayer.scenario.shipped import shipped_scenarios
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

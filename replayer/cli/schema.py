@@ -21,8 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.kind == "scenario":
         from replayer.scenario.json_schema import scenario_schema as schema  # noqa: PLC0415
     elif arguments.kind == "comparison":
-        from replayer.report import comparison_schema as schema  # noqa: PLC0415
+        from replayer.report.json_form import comparison_schema as schema  # noqa: PLC0415
     else:
-        from replayer.report import run_schema as schema  # noqa: PLC0415
+        from replayer.report.json_form import run_schema as schema  # noqa: PLC0415
     print(json.dumps(schema(), indent=2, sort_keys=False))
     return 0

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
-from replayer.report import Style, fold
 from replayer.report.replay import ADVICE, NOTED_SHARE
+from replayer.report.style import Style, fold
 from replayer.trace import Pauses, believed, find_trace, load_trace, take_census
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]

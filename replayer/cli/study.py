@@ -6,25 +6,14 @@ import sys
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.report import Style, fold
-from replayer.study import (
-    Remarks,
-    Study,
-    StudyRequest,
-    exit_code_of,
-    fill_tables,
-    find_stand_outs,
-    find_verdicts,
-    load_measured,
-    load_studies,
-    load_study,
-    render_study,
-    resume_study,
-    run_study,
-)
+from replayer.report.style import Style, fold
 from replayer.study.commands import StudyOptions
-from replayer.study.flow import announce
+from replayer.study.flow import StudyRequest, announce, exit_code_of, resume_study, run_study
 from replayer.study.journal import Journal
+from replayer.study.measured import find_stand_outs, find_verdicts, load_measured
+from replayer.study.model import Study, load_studies, load_study
+from replayer.study.results import fill_tables
+from replayer.study.table import Remarks, render_study
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

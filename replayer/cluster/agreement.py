@@ -15,14 +15,14 @@ from replayer.cluster.wire import PROTOCOL
 from replayer.cluster.worker_pool import LostWorkerError, WorkerPool
 from replayer.errors import ReplayerError
 from replayer.measure.facts import MachineFacts
-from replayer.plan import Plan
+from replayer.plan.document import Plan
 from replayer.run.ledger import MeasuredInterval
 from replayer.run.options import Settings
 from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.roles import DEFAULT_TIMEOUT_S
 from replayer.run.verification import refuse_others
 from replayer.run.workload import Load, Workload, make_workload
-from replayer.scenario import names_file
+from replayer.scenario.overrides import names_file
 from replayer.trace import TraceFacts, load_facts, shipped_traces
 
 __all__ = ["Agreement", "PoolTerms", "agree", "agreed_workload", "names_of", "refuse_differences"]

@@ -23,7 +23,7 @@ from replayer.locust.master import users_of
 from replayer.locust.runtime import Runtime
 from replayer.measure.facts import collect_machine
 from replayer.measure.runfolder import PARENT, RunFolder, create_run_folder
-from replayer.plan import describe_plan
+from replayer.plan.summary import describe_plan
 from replayer.run.caches import Remounted, choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError
 from replayer.run.marker import marker_note

@@ -16,7 +16,7 @@ from replayer.measure import (
     format_time_ns,
     guarantee_of,
 )
-from replayer.report import PLAIN, Style, fold
+from replayer.report.style import PLAIN, Style, fold
 from replayer.run.interruption import Interruption
 from replayer.run.watchdog import ask
 

@@ -27,12 +27,12 @@ from replayer.measure import (
     samples_needed,
     utc_text,
 )
-from replayer.plan import Plan as CompiledPlan
-from replayer.plan import compile_plan
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import Plan as CompiledPlan
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.targets import NamedTarget, check_place
 from replayer.run.watchdog import ANSWER_S, HASTE_S, Watchdog, ask, finish
-from replayer.scenario import parse_scenario
+from replayer.scenario.loading import parse_scenario
 
 PROBE_S = 8.0  # chosen: with making and removing the folder about ten seconds
 GRACE_NS = 2_000_000_000  # chosen: for a transaction that is cancelled to end

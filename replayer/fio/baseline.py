@@ -47,7 +47,7 @@ from replayer.run.schedule import default_rounds
 from replayer.run.targets import parse_targets, refuse_aliases
 from replayer.run.watchdog import ask
 from replayer.run.writer import RunEnding, RunWriter
-from replayer.verdict import Names, check_names, parse_threshold
+from replayer.verdict.threshold import Names, check_names, parse_threshold
 
 __all__ = ["run_baseline", "scale_jobs"]
 

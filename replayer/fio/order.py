@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from replayer.report import ReportFiles
+from replayer.report.forms import ReportFiles
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
 
 __all__ = ["BaselineOrder", "Size"]

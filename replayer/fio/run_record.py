@@ -16,7 +16,7 @@ from replayer.measure import (
 )
 from replayer.run import marker
 from replayer.run.writer import RunFacts
-from replayer.verdict import with_default
+from replayer.verdict.threshold import with_default
 
 __all__ = ["baseline_facts", "describe_load", "marker_note", "name_of"]
 

@@ -21,7 +21,7 @@ from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import part_in_words
 from replayer.measure.runfolder import RunFolder
-from replayer.plan import say_limits, say_warmed
+from replayer.plan.document import say_limits, say_warmed
 from replayer.run.caches import refuse_idle_remount
 from replayer.run.exit_watchdog import tidies_for
 from replayer.run.interruption import Interruption, Level

@@ -20,7 +20,7 @@ from replayer.errors import ReplayerError
 from replayer.locust.filesystem import FileSystem
 from replayer.measure import format_many
 from replayer.measure.kinds import UserKind
-from replayer.plan import Plan
+from replayer.plan.document import Plan
 from replayer.run.doorbell import Mailbox
 from replayer.run.user_registry import UserRegistry, UserSlot
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from replayer.analysis import LEAST_SLOTS, Interval, Resampled, ratio_interval
+from replayer.analysis.resampling import LEAST_SLOTS, Interval, Resampled, ratio_interval
 from replayer.report.comparison import Claim, Unranked
 
 CLAIM_ROUNDS = 3

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from replayer.analysis import DRAWS, find_acknowledged, read_distributions
+from replayer.analysis.acknowledgement import find_acknowledged
+from replayer.analysis.resampling import DRAWS
+from replayer.analysis.slots import read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure import (
     MachineFacts,
@@ -40,7 +42,7 @@ from replayer.report.description import each_once
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
 from replayer.report.ranking import Entrant, find_mix, rank_figures
 from replayer.report.replay import pause_warnings
-from replayer.verdict import Verdict, judge
+from replayer.verdict.judgement import Verdict, judge
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from replayer.analysis import Acknowledged
+from replayer.analysis.finding import Acknowledged
 from replayer.measure import Frozen, Outcome, RunWarning, Target
 
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"

@@ -6,7 +6,7 @@ Reads nothing but the record; prints nothing.
 from collections import Counter
 from collections.abc import Iterator
 
-from replayer.analysis import analyse
+from replayer.analysis.composition import analyse
 from replayer.analysis.works import steps_by_transaction
 from replayer.measure import (
     Event,
@@ -20,7 +20,7 @@ from replayer.ops import TO_THE_END
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.report.replay import pause_warnings, schedule_warnings
-from replayer.verdict import judge
+from replayer.verdict.judgement import judge
 
 _MOST_INCIDENTS = 10  # of each kind and target: chosen, what a person reads
 

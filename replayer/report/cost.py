@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
-from replayer.analysis import LEAST_SLOTS
+from replayer.analysis.resampling import LEAST_SLOTS
 from replayer.errors import ReplayerError
 from replayer.measure import (
     WAITS,
@@ -34,7 +34,7 @@ from replayer.scenario.document import load_text, parse_document
 from replayer.scenario.part import Part
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import explain
-from replayer.verdict import find_reasons
+from replayer.verdict.reasons import find_reasons
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 

@@ -36,7 +36,7 @@ from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.findings import sentences
 from replayer.report.replay import describe_traces
-from replayer.verdict import Judgement
+from replayer.verdict.judgement import Judgement
 
 
 def describe_machines(machines: Sequence[MachineFacts]) -> str:

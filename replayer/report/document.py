@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from replayer.analysis import Analysis
+from replayer.analysis.finding import Analysis
 from replayer.measure import (
     CacheFacts,
     Client,
@@ -25,7 +25,7 @@ from replayer.measure import (
 )
 from replayer.measure.kinds import UserKind
 from replayer.report.comparison import Claim, Unranked
-from replayer.verdict import Verdict
+from replayer.verdict.judgement import Verdict
 
 SCHEMA: Literal["replayer-run-1"] = "replayer-run-1"
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from replayer.analysis import (
+from replayer.analysis.finding import (
     Acknowledged,
     Analysis,
     Between,

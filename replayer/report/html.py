@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from replayer.analysis import Distribution, Subject, read_distributions
+from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.measure import (
     Histogram,
     Of,

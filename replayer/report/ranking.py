@@ -11,14 +11,8 @@ from typing import Literal
 
 import numpy as np
 
-from replayer.analysis import (
-    Distribution,
-    Resampled,
-    Subject,
-    read_distributions,
-    resample,
-    resample_mixture,
-)
+from replayer.analysis.resampling import Resampled, resample, resample_mixture
+from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.measure import (
     Histogram,
     Mixture,

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.analysis import Distribution, Silence, Step, Widening
+from replayer.analysis.finding import Silence, Step
+from replayer.analysis.slots import Distribution, Widening
 from replayer.measure import format_duration, format_time_ns, format_times, samples_needed
 from replayer.report.charts import (
     BOTTOM,

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, cast
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.paths import exists, is_folder
-from replayer.report import ReportFiles
+from replayer.report.forms import ReportFiles
 
 __all__ = [
     "VERIFY",

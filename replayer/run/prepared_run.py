@@ -16,7 +16,7 @@ from pathlib import Path
 from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
-from replayer.plan import describe_plan
+from replayer.plan.summary import describe_plan
 from replayer.run.caches import CacheProcedure, Remounted, choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from replayer.errors import in_one_line
 from replayer.measure import format_many, format_number, format_time_ns, samples_needed
-from replayer.report import cut, text_width
+from replayer.report.style import cut, text_width
 from replayer.run.ledger import Ledger, LiveLine, MeasuredInterval
 
 __all__ = [

@@ -28,7 +28,7 @@ from replayer.measure import (
     format_time_ns,
 )
 from replayer.ops import names_where
-from replayer.plan import Plan, steps_of
+from replayer.plan.document import Plan, steps_of
 from replayer.run.options import ReplaySettings
 from replayer.trace import TraceError, TraceFacts, check_order, load_history, take_census
 

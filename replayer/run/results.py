@@ -8,23 +8,21 @@ from typing import Literal
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError, drop_output, in_lines
 from replayer.measure import Run, RunFolder, load_run, with_results
-from replayer.plan import describe_plan
-from replayer.report import (
-    Document,
-    ReportFiles,
-    Style,
-    compose,
-    render_html,
-    render_json,
-    render_junit,
-    render_table,
-    say_verdict,
-)
+from replayer.plan.summary import describe_plan
+from replayer.report.composition import compose
+from replayer.report.description import say_verdict
+from replayer.report.document import Document
+from replayer.report.forms import ReportFiles
+from replayer.report.html import render_html
+from replayer.report.json_form import render_json
+from replayer.report.junit import render_junit
+from replayer.report.style import Style
+from replayer.report.table import render_table
 from replayer.run.options import Settings
 from replayer.run.targets import NamedTarget
 from replayer.run.workload import Workload
 from replayer.run.writer import RunEnding, RunWriter
-from replayer.verdict import Names, check_names, parse_threshold
+from replayer.verdict.threshold import Names, check_names, parse_threshold
 
 __all__ = [
     "Shown",

@@ -9,7 +9,7 @@ from typing import Any
 from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.measure.verification import LastReading, Verification, WrongBlocks, WrongFile
-from replayer.plan import Plan, tells_by_name
+from replayer.plan.document import Plan, tells_by_name
 from replayer.run.interruption import Interruption, Level
 from replayer.run.prepared_run import PreparedRun
 

@@ -12,12 +12,15 @@ from typing import Any
 from replayer.errors import ReplayerError
 from replayer.measure.run import DatasetPart
 from replayer.ops import ALTERING
-from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, compile_replay
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import Plan
+from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.run.options import CacheState, ReplaySettings, Settings
-from replayer.scenario import load_scenario, pace_in_words
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import pace_in_words
 from replayer.scenario.units import read_rate
 from replayer.trace import TraceFacts, load_facts
-from replayer.verdict import AS_RECORDED, with_default
+from replayer.verdict.threshold import AS_RECORDED, with_default
 
 __all__ = ["Load", "Workload", "changes_files", "make_workload"]
 

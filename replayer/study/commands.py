@@ -10,7 +10,8 @@ from replayer.fio import seconds_needed
 from replayer.fio.jobs import load_jobs
 from replayer.run.schedule import default_rounds
 from replayer.run.targets import parse_targets
-from replayer.scenario import load_scenario, shipped_scenarios
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.shipped import shipped_scenarios
 from replayer.study.model import StudyStep
 
 QUICK_S = 180.0

@@ -23,7 +23,7 @@ from replayer.fio import check_values, find_fio
 from replayer.fio.jobs import load_jobs
 from replayer.fio.places import without_direct
 from replayer.measure import format_time_ns, this_process
-from replayer.report import Style, fold
+from replayer.report.style import Style, fold
 from replayer.run.interruption import Interruption, Level
 from replayer.run.own_command import start_ourselves
 from replayer.run.targets import check_place, parse_targets, refuse_aliases

@@ -23,7 +23,7 @@ from replayer.measure.run import is_alive, is_elsewhere
 from replayer.measure.runfolder import writing_to
 from replayer.run.targets import MountError, parse_targets
 from replayer.run.watchdog import ask
-from replayer.verdict import judge
+from replayer.verdict.judgement import judge
 
 
 class StudyTarget(Frozen):

@@ -5,14 +5,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
-from replayer.analysis import Distribution, Subject, analyse, read_distributions
+from replayer.analysis.composition import analyse
+from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure import Frozen, Outcome, RunRecord, Summary, load_run, summarise
-from replayer.report import sentences
 from replayer.report.description import describe_judgement
+from replayer.report.findings import sentences
 from replayer.study.journal import Journal
 from replayer.study.model import Study
-from replayer.verdict import Verdict, judge
+from replayer.verdict.judgement import Verdict, judge
 
 
 @dataclass(frozen=True)

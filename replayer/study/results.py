@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from replayer.analysis import Figure, Subject, find_acknowledged, resample
+from replayer.analysis.acknowledgement import find_acknowledged
+from replayer.analysis.resampling import Figure, resample
+from replayer.analysis.slots import Subject
 from replayer.measure import (
     Frozen,
     Performance,

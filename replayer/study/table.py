@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from replayer.measure import AT_LEAST, by_size, format_count, format_number, format_time_ns
-from replayer.report import PLAIN, Style
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.figures import longest
-from replayer.report.style import Column, lay_out_grid
+from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.run.options import VERIFY, Settings
-from replayer.scenario import load_scenario, shipped_scenarios
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.shipped import shipped_scenarios
 
 __all__ = ["TASKS_ALONE", "Choice", "Facts", "describe_choices", "offered", "read_facts"]
 

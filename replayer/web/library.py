@@ -21,22 +21,18 @@ from replayer.measure.units import (
     format_times,
 )
 from replayer.paths import UnaskablePathError, is_file, is_link
-from replayer.report import (
-    FORMS,
-    PLAIN,
-    ComparedFigure,
-    Comparison,
-    Document,
-    compare,
-    compose,
-    plan_changes,
-    render_html,
-    render_table,
-    same_work,
-    show_interval,
-    show_value,
-)
 from replayer.report.claims import say_unranked
+from replayer.report.comparing import compare
+from replayer.report.comparison import ComparedFigure, Comparison
+from replayer.report.comparison_text import show_interval
+from replayer.report.composition import compose
+from replayer.report.document import Document
+from replayer.report.figures import show_value
+from replayer.report.forms import FORMS
+from replayer.report.html import render_html
+from replayer.report.plan_changes import plan_changes, same_work
+from replayer.report.style import PLAIN
+from replayer.report.table import render_table
 from replayer.run.threads import call_in_thread
 from replayer.trace import shipped_traces
 from replayer.web.form import REPLAY_CACHES, REPLAY_PACES

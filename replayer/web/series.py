@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from replayer._native import Histogram
-from replayer.analysis import Widening
-from replayer.analysis.slots import STUMP
+from replayer.analysis.slots import STUMP, Widening
 from replayer.measure import FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
 from replayer.run.ledger import MeasuredInterval, MeasuredRow

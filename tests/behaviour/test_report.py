@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from replayer.report import comparison_schema, run_schema
+from replayer.report.json_form import comparison_schema, run_schema
 from tests.behaviour.shell import Shell, make_shell
 
 PRICES = "stored_gb: 1\ntargets: {left: {per_gb_month: 1}, right: {per_month: 2}}\n"

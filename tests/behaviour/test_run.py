@@ -15,7 +15,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from replayer.report import run_schema
+from replayer.report.json_form import run_schema
 from tests.behaviour.shell import LOOK_ONLY, TINY, Done, Shell, make_shell
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from replayer import _native as engine
-from replayer.plan import compile_plan
+from replayer.plan.compile import compile_plan
 from replayer.plan.document import canonical_bytes
-from replayer.scenario import parse_scenario
+from replayer.scenario.loading import parse_scenario
 from tests.bench.contenders import start_all
 
 __all__ = [

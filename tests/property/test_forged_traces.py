@@ -16,13 +16,9 @@ import pytest
 from replayer import _native as engine
 from replayer.cli.show import render_trace
 from replayer.errors import ReplayerError
-from replayer.plan import (
-    Plan,
-    ReplayOptions,
-    choose_requests,
-    compile_replay,
-    describe_plan,
-)
+from replayer.plan.document import Plan
+from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
+from replayer.plan.summary import describe_plan
 from replayer.run.replays import describe_replay, load_plan
 from replayer.trace import load_facts, load_trace, take_census
 from tests.forgery import COLUMNS, INT32, TEXT, Column, SmallTrace, small_trace

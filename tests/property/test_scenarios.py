@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from replayer.plan.compile import compile_plan
-from replayer.scenario import load_scenario, parse_scenario, shipped_scenarios
+from replayer.scenario.loading import load_scenario, parse_scenario
+from replayer.scenario.shipped import shipped_scenarios
 from tests import oracle
 from tests.property.observation import Document, fresh_folder, run_reference
 from tests.property.test_agreement import agree

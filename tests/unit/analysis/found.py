@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from replayer import measure
-from replayer.analysis import Analysis, analyse
+from replayer.analysis.composition import analyse
+from replayer.analysis.finding import Analysis
 from tests.unit.runs import RunWriter, make_run
 
 

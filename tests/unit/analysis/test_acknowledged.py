@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from replayer import measure
-from replayer.analysis import analyse
+from replayer.analysis.composition import analyse
 from replayer.report.findings import acknowledgements
 from tests.unit.analysis.found import found_in
 from tests.unit.runs import RunWriter, make_load, make_run, make_target

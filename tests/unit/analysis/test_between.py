@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from replayer import measure
-from replayer.analysis import Between, analyse
+from replayer.analysis.composition import analyse
+from replayer.analysis.finding import Between
 from replayer.report.findings import sentences
 from tests.unit.analysis.found import noisy
 from tests.unit.runs import RunWriter, make_run

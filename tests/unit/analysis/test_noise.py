@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from replayer.analysis import Shift, exceedance, find_shifts, find_slope
-from replayer.analysis.drift import begins_slowly
+from replayer.analysis.drift import begins_slowly, exceedance, find_slope
+from replayer.analysis.steps import Shift, find_shifts
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]

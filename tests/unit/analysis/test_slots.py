@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.analysis import Widening
+from replayer.analysis.slots import Widening
 
 COUNTS = st.lists(st.integers(0, 30), max_size=60)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from replayer.cli.scenarios import show_end
-from replayer.scenario import parse_scenario
+from replayer.scenario.loading import parse_scenario
 from tests.unit.scenario.texts import changed
 
 

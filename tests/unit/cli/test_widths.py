@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.cli import command_names, main
-from replayer.report import Style, fold, text_width
+from replayer.report.style import Style, fold, text_width
 
 TOLD = [
     ("scenarios",),

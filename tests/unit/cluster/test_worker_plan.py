@@ -9,7 +9,7 @@ import pytest
 
 from replayer.cluster.agreement import agreed_workload, refuse_differences
 from replayer.errors import ReplayerError
-from replayer.plan import ReplayOptions, compile_replay
+from replayer.plan.replaying import ReplayOptions, compile_replay
 from replayer.run.options import Settings
 from replayer.trace import load_facts, shipped_traces
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from replayer.doctor import Advice, advise
-from replayer.doctor.advice import DISK_RULES, RULES
+from replayer.doctor.advice import DISK_RULES, RULES, Advice, advise
 from replayer.doctor.examination import PHP_ADVICE
 from tests.unit.runs import make_mount
 

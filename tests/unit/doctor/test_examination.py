@@ -9,8 +9,8 @@ import pytest
 
 from replayer._native import Histogram
 from replayer.cli import main
-from replayer.doctor import examine, render_examination, run_probe
-from replayer.doctor.probe import Probe, _probed
+from replayer.doctor.examination import examine, render_examination
+from replayer.doctor.probe import Probe, _probed, run_probe
 from replayer.errors import ReplayerError
 from replayer.run.interruption import Interruption
 from replayer.run.watchdog import ask

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure, report
+from replayer import measure
 from replayer.cli import main
 from replayer.measure import RunRecord, load_run, summarise
+from replayer.report.comparing import compare
+from replayer.report.composition import compose
+from replayer.report.html import render_html
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
 HISTOGRAMS, TIMELINE = "histograms.hlog", "timeline.csv"
@@ -70,7 +73,7 @@ def test_events_that_lack_how_a_round_ended_are_told(tmp_path: Path) -> None:
     assert load_run(writer.write(run, [phase, ending])).damage == ()
     record = load_run(writer.write(run, [phase]))
     assert "events.jsonl does not say how each round ended" in only(record)
-    assert report.compose(record).verdict.outcome == "inconclusive"
+    assert compose(record).verdict.outcome == "inconclusive"
     assert "events.jsonl is empty" in only(load_run(writer.write(run)))
     (record.folder / "events.jsonl").unlink()
     assert "events.jsonl is missing" in only(load_run(record.folder))
@@ -104,17 +107,17 @@ def test_a_run_that_failed_before_it_measured_lacks_nothing(folder: Path) -> Non
 def test_reports_and_comparisons_say_it(folder: Path, name: str) -> None:
     (folder / name).unlink()
     record = load_run(folder)
-    document = report.compose(record)
+    document = compose(record)
     assert document.verdict.outcome == "inconclusive"
     assert only(record) in document.verdict.reasons
     assert not any("no transaction succeeded" in reason for reason in document.verdict.reasons)
-    assert f"run: {only(record)}" in report.compare([record]).cautions
-    assert only(record) in report.render_html([record])
+    assert f"run: {only(record)}" in compare([record]).cautions
+    assert only(record) in render_html([record])
 
 
 def test_without_a_timeline_no_difference_is_claimed(folder: Path) -> None:
     (folder / TIMELINE).unlink()
-    compared = report.compare([load_run(folder)]).compared
+    compared = compare([load_run(folder)]).compared
     claims = {standing.claim for item in compared for standing in item.standings}
     assert claims == {"best", "too few seconds"}
 

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
-from replayer import measure, report
+from replayer import measure
 from replayer._native import Engine, Histogram, Plan, Row, Sandbox
 from replayer.measure.hlog import read_log
 from replayer.measure.record import read_events
 from replayer.measure.timeline import read_timeline
+from replayer.report.composition import compose
+from replayer.report.table import render_table
 from tests.unit.runs import make_load, make_run, make_target
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "engine-run"
@@ -221,13 +223,13 @@ def test_a_run_killed_with_9_is_reported_with_all_but_its_last_interval(tmp_path
             time.sleep(0.05)
         assert measure.load_run(tmp_path / "run").status == "running"
         process.send_signal(signal.SIGKILL)
-    found = report.compose(measure.load_run(tmp_path / "run"))
+    found = compose(measure.load_run(tmp_path / "run"))
     assert (found.status, found.verdict.outcome) == ("killed", "inconclusive")
     overall = found.summary.targets[0].overall
     assert overall.measured_s > 0.2
     counts = {each.name: each.count for each in overall.transactions}
     assert counts["read"] > 20
-    assert "the run was killed" in report.render_table(found)
+    assert "the run was killed" in render_table(found)
 
 
 def rounded(node: object) -> object:

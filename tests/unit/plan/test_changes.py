@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from replayer.plan import Plan, compile_plan
-from replayer.scenario import load_scenario, parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import Plan
+from replayer.scenario.loading import load_scenario, parse_scenario
 
 LOOKED_AT = """
 name: held

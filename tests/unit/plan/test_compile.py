@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer import _native
-from replayer.plan import Plan, PlanError, compile_plan
-from replayer.scenario import Scenario, load_scenario, parse_scenario, shipped_scenarios
-from replayer.scenario.model import MAX_USERS
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import Plan, PlanError
+from replayer.scenario.loading import load_scenario, parse_scenario
+from replayer.scenario.model import MAX_USERS, Scenario
+from replayer.scenario.shipped import shipped_scenarios
 from tests.unit.plan.written import scenarios
 from tests.unit.scenario.texts import SMALL, changed
 

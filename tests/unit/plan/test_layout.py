@@ -5,9 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.plan import compile_plan
+from replayer.plan.compile import compile_plan
 from replayer.plan.layout import compile_entries
-from replayer.scenario import Entry, parse_scenario
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.manifests import Entry
 
 
 def entries_of(**dataset: Any) -> tuple[Entry, ...]:  # noqa: ANN401 - keys of a dataset

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from replayer.plan import compile_plan, describe_plan
+from replayer.plan.compile import compile_plan
 from replayer.plan.likeness import LIMIT_POINTS, compare_calls
-from replayer.plan.summary import TransactionExpectation
-from replayer.scenario import load_scenario
+from replayer.plan.summary import TransactionExpectation, describe_plan
+from replayer.scenario.loading import load_scenario
 from replayer.trace import load_census
 
 TRACES = Path(__file__).parents[3] / "traces"

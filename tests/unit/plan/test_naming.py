@@ -2,8 +2,10 @@
 
 import pytest
 
-from replayer.plan import compile_plan, describe_plan, say_limits, tells_by_name
-from replayer.scenario import parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import say_limits, tells_by_name
+from replayer.plan.summary import describe_plan
+from replayer.scenario.loading import parse_scenario
 
 HEAD = """\
 name: t

@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.errors import ReplayerError
-from replayer.plan import Plan, ReplayOptions, choose_requests, compile_replay, describe_plan
+from replayer.plan.document import Plan
+from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
+from replayer.plan.summary import describe_plan
 from replayer.trace import ImportOptions, TraceFacts, import_trace, load_facts
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "replays.json"

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from replayer.plan import Plan, compile_plan, describe_plan
-from replayer.plan.summary import TransactionExpectation
-from replayer.scenario import load_scenario, parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import Plan
+from replayer.plan.summary import TransactionExpectation, describe_plan
+from replayer.scenario.loading import load_scenario, parse_scenario
 from tests.oracle import in_turns, lay_out, run_plan
 from tests.unit.scenario.texts import SMALL
 

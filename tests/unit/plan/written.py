@@ -5,7 +5,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from replayer.scenario import Scenario, parse_scenario
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.model import Scenario
 
 __all__ = ["scenarios"]
 

@@ -5,8 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure, report
+from replayer import measure
+from replayer.report.composition import compose
 from replayer.report.html import render_html
+from replayer.report.json_form import render_json
+from replayer.report.markdown import render_markdown
+from replayer.report.table import render_table
 from tests.unit.runs import RunWriter, make_health, make_machine, make_run
 
 LOSS = measure.ClientLoss(at_s=4.0, why="gave no sign of life for 10 s", back_s=None)
@@ -48,7 +52,7 @@ def test_a_name_with_a_bar_is_one_cell_of_the_titles(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     writer.transaction("GET a|b", [1_000_000] * 100)
     run = make_run(clients=(client(0, shares), client(1, shares)))
-    text = report.render_markdown(report.compose(measure.load_run(writer.write(run))))
+    text = render_markdown(compose(measure.load_run(writer.write(run))))
     assert "| client | machine | users | GET a\\|b | to the end |" in text
 
 
@@ -67,10 +71,10 @@ def torn(tmp_path: Path) -> measure.RunRecord:
 
 
 def forms(record: measure.RunRecord) -> dict[str, str]:
-    document = report.compose(record)
+    document = compose(record)
     return {
-        "table": " ".join(report.render_table(document).split()),
-        "markdown": report.render_markdown(document).replace("\\", ""),
+        "table": " ".join(render_table(document).split()),
+        "markdown": render_markdown(document).replace("\\", ""),
         "html": render_html([record]),
     }
 
@@ -171,7 +175,7 @@ def test_the_pages_table_has_the_share_of_each_client(torn: measure.RunRecord) -
 
 
 def test_shares_in_json_add_up_to_the_figures(torn: measure.RunRecord) -> None:
-    document = json.loads(report.render_json(report.compose(torn)))
+    document = json.loads(render_json(compose(torn)))
     (target,) = document["summary"]["targets"]
     counts = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
     sums = dict.fromkeys(counts, 0)

@@ -5,9 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import report
-from replayer.analysis import read_distributions, resample
+from replayer.analysis.resampling import resample
+from replayer.analysis.slots import read_distributions
 from replayer.measure import RunRecord
+from replayer.report.comparing import compare
+from replayer.report.composition import compose
 from tests.unit.report.contenders import load
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
@@ -34,7 +36,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
 
 
 def test_a_job_that_took_turns_has_the_rate_of_its_own_time(jobs: RunRecord) -> None:
-    for item in report.compare([jobs]).compared:
+    for item in compare([jobs]).compared:
         best, other = item.standings
         if item.figure == "throughput":
             assert best.value == {"sync": 100, "buffered": 400}[item.subject]
@@ -65,15 +67,15 @@ def test_a_job_whose_time_was_lost_when_its_run_was_killed_is_reported(tmp_path:
     targets = (make_target(0, "here"), make_target(1, "there"))
     facts = make_run(targets=targets, load=make_load(order="in turn"), status="running")
     record = load(writer.write(facts))
-    ranking = report.compose(record).ranking
+    ranking = compose(record).ranking
     claims = {(item.subject, item.figure): item.places[1].claim for item in ranking}
     assert claims["first", "p50"] == "no difference shown"
     assert claims["next", "p50"] == "too few seconds"
-    assert report.compare([record]).compared
+    assert compare([record]).compared
 
 
 def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
-    comparison = report.compare([jobs])
+    comparison = compare([jobs])
     assert {item.kind for item in comparison.compared} == {"transaction"}
     assert [text.split(" is ")[0] for text in comparison.headline] == [
         "fast: p50 of buffered",

@@ -10,12 +10,22 @@ import jsonschema
 import numpy as np
 import pytest
 
-from replayer import measure, report
-from replayer.analysis import read_distributions, resample
+from replayer import measure
+from replayer.analysis.resampling import resample
+from replayer.analysis.slots import read_distributions
 from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
-from replayer.report.comparison_text import comparison_rows
+from replayer.report.comparing import compare
+from replayer.report.comparison import Comparison
+from replayer.report.comparison_text import (
+    comparison_rows,
+    render_comparison_markdown,
+    render_comparison_table,
+)
+from replayer.report.composition import compose
+from replayer.report.html import render_html
+from replayer.report.json_form import comparison_schema, render_comparison_json, render_json
 from replayer.report.plan_changes import plan_changes, same_work
 from tests.unit.report.contenders import load, other_plan, write_run
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
@@ -23,17 +33,17 @@ from tests.unit.runs import RunWriter, make_load, make_run, make_target
 Levels = Sequence[float]
 
 
-def claims(comparison: report.Comparison) -> dict[tuple[str, str], str]:
+def claims(comparison: Comparison) -> dict[tuple[str, str], str]:
     return {(item.subject, item.figure): item.standings[1].claim for item in comparison.compared}
 
 
 @pytest.fixture(scope="module")
-def threefold(tmp_path_factory: pytest.TempPathFactory) -> report.Comparison:
+def threefold(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     folder = write_run(tmp_path_factory.mktemp("runs") / "one", [1e6, 3e6])
-    return report.compare([load(folder)])
+    return compare([load(folder)])
 
 
-def test_a_threefold_difference_is_found_with_its_ratio(threefold: report.Comparison) -> None:
+def test_a_threefold_difference_is_found_with_its_ratio(threefold: Comparison) -> None:
     for item in threefold.compared:
         if item.unit == "ns":
             assert [standing.label for standing in item.standings] == ["t0", "t1"]
@@ -46,13 +56,13 @@ def test_a_threefold_difference_is_found_with_its_ratio(threefold: report.Compar
             assert second.claim == "differs"
 
 
-def test_equal_throughput_is_no_difference(threefold: report.Comparison) -> None:
+def test_equal_throughput_is_no_difference(threefold: Comparison) -> None:
     found = claims(threefold)
     assert found["page", "throughput"] == "no difference shown"
     assert found["all transactions", "throughput"] == "no difference shown"
 
 
-def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> None:
+def test_the_headline_says_it_in_a_sentence(threefold: Comparison) -> None:
     first = threefold.headline[0]
     assert first.startswith("t0: p50 of the transactions of the mix is 2.0")
     assert "as long" in first
@@ -60,7 +70,7 @@ def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> Non
 
 def test_of_many_contenders_without_a_difference_the_first_are_named(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "one", [1e6] * 8)
-    (first, *_) = report.compare([load(folder)]).headline
+    (first, *_) = compare([load(folder)]).headline
     assert re.search(r"no difference is shown between t\d and (t\d, ){4}t\d and 2 more$", first)
 
 
@@ -71,14 +81,14 @@ def test_where_nothing_succeeded_on_one_target_that_is_the_headline(tmp_path: Pa
     writer.record("1/0/measured/page/transaction/failed/unexpected", [1000] * 40)
     writer.record("1/0/measured/page/setxattr/ENOTSUP/unexpected", [1000] * 40)
     record = load(writer.write(make_run(targets=(make_target(), make_target(1, "nfs")))))
-    found = report.compare([record])
+    found = compare([record])
     assert found.compared == ()
     (none,) = found.unranked[0].lacking
     assert (none.label, none.samples) == ("nfs", 0)
     head = "nothing has succeeded with all 2: there are no times to compare"
     assert found.headline == (head,)
-    assert report.render_comparison_markdown(found).startswith(f"# {head}\n")
-    assert report.render_comparison_table(found).startswith(head)
+    assert render_comparison_markdown(found).startswith(f"# {head}\n")
+    assert render_comparison_table(found).startswith(head)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +103,7 @@ def test_nothing_is_a_multiple_of_no_time(tmp_path: Path, level: int, claim: str
             writer.record(f"{place}/measured/look/until/ok/expected", [time] * 5, span)
     targets = (make_target(), make_target(1, "nfs"))
     record = load(writer.write(make_run(targets=targets)))
-    found = report.compare([record])
+    found = compare([record])
     (item,) = (i for i in found.compared if (i.subject, i.figure) == ("until", "p50"))
     assert [standing.label for standing in item.standings] == ["local", "nfs"]
     other = item.standings[1]
@@ -103,11 +113,11 @@ def test_nothing_is_a_multiple_of_no_time(tmp_path: Path, level: int, claim: str
         assert "no ratio to 0: the best value is 0" in " ".join(found.method)
         cells = next(row for row in rows_of(found) if row[:2] == ("until p50", "nfs"))
         assert cells == ("until p50", "nfs", "27.0 s", *["\N{EN DASH}"] * 3, claim)
-        report.render_html([record])
-        report.render_json(report.compose(record))
+        render_html([record])
+        render_json(compose(record))
 
 
-def rows_of(comparison: report.Comparison) -> list[tuple[str, ...]]:
+def rows_of(comparison: Comparison) -> list[tuple[str, ...]]:
     return [row for ranked in comparison.compared for row in comparison_rows(ranked)]
 
 
@@ -116,16 +126,16 @@ def test_a_target_with_a_bar_in_its_name_is_one_cell_of_the_titles(tmp_path: Pat
     for target in range(2):
         writer.transaction("page", [1_000_000] * 40, f"{target}/0")
     targets = (make_target(name="a|b"), make_target(1, "nfs", filesystem="nfs4"))
-    found = report.compare([load(writer.write(make_run(targets=targets)))])
+    found = compare([load(writer.write(make_run(targets=targets)))])
     assert found.differences
-    assert "|  | a\\|b | nfs |" in report.render_comparison_markdown(found)
+    assert "|  | a\\|b | nfs |" in render_comparison_markdown(found)
 
 
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
     wrong = total = 0
     for seed in range(4):
         folder = write_run(tmp_path / f"run{seed}", [1e6, 1e6])
-        found = claims(report.compare([load(folder)]))
+        found = claims(compare([load(folder)]))
         total += len(found)
         wrong += sum(claim != "no difference shown" for claim in found.values())
     assert total > 40
@@ -135,8 +145,8 @@ def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
 def test_with_one_round_a_small_difference_is_not_claimed_and_a_large_one_is(
     tmp_path: Path,
 ) -> None:
-    small = report.compare([load(write_run(tmp_path / "small", [1e6, 1.2e6], rounds=1))])
-    large = report.compare([load(write_run(tmp_path / "large", [1e6, 3e6], rounds=1))])
+    small = compare([load(write_run(tmp_path / "small", [1e6, 1.2e6], rounds=1))])
+    large = compare([load(write_run(tmp_path / "large", [1e6, 3e6], rounds=1))])
     assert claims(small)["page", "p50"] == "no difference shown"
     assert claims(large)["page", "p50"] == "differs, few rounds"
     assert "use --rounds 3" in " ".join(large.method)
@@ -174,18 +184,16 @@ def test_a_figure_of_a_run_has_one_verdict_wherever_it_is_shown(
     tmp_path: Path, medians: Sequence[Levels], calls: int, claim: str
 ) -> None:
     record = drawn_run(tmp_path / "run", medians, calls)
-    compared = claims(report.compare([record]))
-    shown = {
-        (item.subject, item.figure): item.places[1].claim for item in report.compose(record).ranking
-    }
+    compared = claims(compare([record]))
+    shown = {(item.subject, item.figure): item.places[1].claim for item in compose(record).ranking}
     assert compared == shown
     assert shown["page", "p50"] == claim
-    assert f"{claim}</span>" in report.render_html([record])
+    assert f"{claim}</span>" in render_html([record])
 
 
 def test_two_runs_of_one_plan_are_compared_and_named_after_their_folders(tmp_path: Path) -> None:
     folders = [write_run(tmp_path / name, [level]) for name, level in (("efs", 5e6), ("zfs", 1e6))]
-    found = report.compare([load(folder) for folder in folders])
+    found = compare([load(folder) for folder in folders])
     assert [contender.label for contender in found.contenders] == ["efs/t0", "zfs/t0"]
     assert found.compared[0].standings[0].label == "zfs/t0"
     assert any("not made in turns" in caution for caution in found.cautions)
@@ -193,7 +201,7 @@ def test_two_runs_of_one_plan_are_compared_and_named_after_their_folders(tmp_pat
 
 def test_the_same_runs_give_the_same_intervals(tmp_path: Path) -> None:
     record = load(write_run(tmp_path / "run", [1e6, 2e6]))
-    assert report.compare([record]) == report.compare([record])
+    assert compare([record]) == compare([record])
 
 
 @pytest.fixture
@@ -209,7 +217,7 @@ def unlike(tmp_path: Path) -> list[Path]:
 
 def test_different_plans_are_refused_and_their_differences_named(unlike: list[Path]) -> None:
     with pytest.raises(ReplayerError) as caught:
-        report.compare([load(folder) for folder in unlike])
+        compare([load(folder) for folder in unlike])
     assert "seed (1 and 2)" in str(caught.value)
     assert 'pace.think ({"const": 7} and {"const": 14})' in str(caught.value)
     assert "users" not in str(caught.value)
@@ -219,7 +227,7 @@ def test_different_plans_are_refused_and_their_differences_named(unlike: list[Pa
 def test_different_plans_are_compared_when_told_to_and_the_difference_is_shown(
     unlike: list[Path],
 ) -> None:
-    found = report.compare([load(folder) for folder in unlike], "different plans")
+    found = compare([load(folder) for folder in unlike], "different plans")
     shown = {item.what: item.values for item in found.differences}
     assert shown["seed"] == ("1", "2")
     assert len(found.fingerprints) == 2
@@ -235,7 +243,7 @@ def test_runs_of_different_length_are_compared_and_the_length_is_said(tmp_path: 
     right = write_run(tmp_path / "right", [1e6], rounds=1, plan=other_plan())
     plan_of(left)
     plan_of(right, stop={"duration_ns": 10**10}, warm_up_ns=5)
-    found = report.compare([load(left), load(right)])
+    found = compare([load(left), load(right)])
     assert "work" not in {item.what for item in found.differences}
     assert any("not measured for as long as each other" in text for text in found.cautions)
 
@@ -247,7 +255,7 @@ def test_runs_of_different_work_are_refused(tmp_path: Path, change: dict[str, An
     plan_of(left)
     plan_of(right, **change)
     with pytest.raises(ReplayerError, match=f"did different work.*{next(iter(change))}"):
-        report.compare([load(left), load(right)])
+        compare([load(left), load(right)])
 
 
 @pytest.mark.parametrize(("line", "alike"), [("runtime=5s\ntime_based", True), ("bs=8k", False)])
@@ -293,7 +301,7 @@ def test_differences_in_mount_kernel_cache_and_users_are_named(tmp_path: Path) -
         "cache": measure.CacheFacts(asked="cold", procedure="caches dropped"),
     }
     right = load(write_run(tmp_path / "right", [1e6], **changes))
-    found = {item.what: item for item in report.compare([left, right]).differences}
+    found = {item.what: item for item in compare([left, right]).differences}
     assert found["mount options"].values == ("none beside the common", "vers=4.1,sync")
     assert found["kernel"].values == ("Linux 6.18.0", "Linux 5.14.0")
     assert found["users"].values == ("4", "16")
@@ -304,27 +312,27 @@ def test_differences_in_mount_kernel_cache_and_users_are_named(tmp_path: Path) -
 
 def test_one_target_alone_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReplayerError, match="needs 2 to 24 targets, got 1"):
-        report.compare([load(write_run(tmp_path / "run", [1e6]))])
+        compare([load(write_run(tmp_path / "run", [1e6]))])
 
 
 def test_the_same_run_twice_is_refused(tmp_path: Path) -> None:
     record = load(write_run(tmp_path / "run", [1e6]))
     with pytest.raises(ReplayerError, match="named twice"):
-        report.compare([record, record])
+        compare([record, record])
 
 
-def test_a_comparison_keeps_to_its_schema(threefold: report.Comparison) -> None:
-    schema = report.comparison_schema()
+def test_a_comparison_keeps_to_its_schema(threefold: Comparison) -> None:
+    schema = comparison_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(json.loads(report.render_comparison_json(threefold)), schema)
-    again = report.Comparison.model_validate_json(report.render_comparison_json(threefold))
+    jsonschema.validate(json.loads(render_comparison_json(threefold)), schema)
+    again = Comparison.model_validate_json(render_comparison_json(threefold))
     assert again == threefold
 
 
-def test_every_standing_is_in_the_table_and_in_the_markdown(threefold: report.Comparison) -> None:
+def test_every_standing_is_in_the_table_and_in_the_markdown(threefold: Comparison) -> None:
     for text in (
-        report.render_comparison_table(threefold),
-        report.render_comparison_markdown(threefold),
+        render_comparison_table(threefold),
+        render_comparison_markdown(threefold),
     ):
         for item in threefold.compared:
             assert f"{item.subject} {item.figure}" in text
@@ -333,10 +341,10 @@ def test_every_standing_is_in_the_table_and_in_the_markdown(threefold: report.Co
 
 def test_runs_that_measured_nothing_are_compared_without_a_claim(tmp_path: Path) -> None:
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
-    found = report.compare([load(RunWriter(tmp_path).write(run))])
+    found = compare([load(RunWriter(tmp_path).write(run))])
     assert found.compared == ()
     assert "nothing" in found.headline[0]
-    assert "nothing was measured" in report.render_comparison_table(found)
+    assert "nothing was measured" in render_comparison_table(found)
 
 
 def test_resampling_centres_on_what_was_measured(tmp_path: Path) -> None:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure, report
+from replayer import measure
 from replayer.cli import main
 from replayer.errors import ReplayerError
+from replayer.report.cost import Costs, load_prices, render_costs, work_out
 from tests.unit.runs import RunWriter, make_run, make_target
 
 PRICES = """\
@@ -44,11 +45,11 @@ def folder(tmp_path: Path) -> Path:
     return writer.write(make_run(targets=targets))
 
 
-def costs_of(folder: Path, text: str) -> report.Costs:
+def costs_of(folder: Path, text: str) -> Costs:
     file = folder / "prices.yaml"
     file.write_text(text)
     record = measure.load_run(folder)
-    return report.work_out(record, measure.summarise(record), report.load_prices(file))
+    return work_out(record, measure.summarise(record), load_prices(file))
 
 
 def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
@@ -72,7 +73,7 @@ def test_large_amounts_and_long_names_keep_their_columns_apart(folder: Path) -> 
     file = folder / "prices.yaml"
     dear = "{per_month: 1000000000, per_gb_read: 4947825.99}"
     file.write_text(f"stored_gb: 1\ntargets: {{local: {dear}, {far.name}: {dear}}}\n")
-    text = report.render_costs(report.work_out(record, both, report.load_prices(file)))
+    text = render_costs(work_out(record, both, load_prices(file)))
     titles, *lines = text.splitlines()[:3]
     columns = re.split(" {2,}", titles)
     assert columns == ["target", "views", "fixed", "use", "a month", "a million"]
@@ -122,7 +123,7 @@ def test_what_a_replay_sends_may_be_written_as_well(
 def test_a_rate_that_does_not_serve_the_views_is_said_so(folder: Path) -> None:
     costs = costs_of(folder, PRICES + "views_per_month: 1000000000\n")
     assert not costs.costs[0].sufficient
-    assert "too slow for that many views" in report.render_costs(costs)
+    assert "too slow for that many views" in render_costs(costs)
 
 
 def test_targets_without_prices_are_named(folder: Path) -> None:

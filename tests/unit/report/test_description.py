@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from replayer.measure import load_run
-from replayer.report import compose
+from replayer.report.composition import compose
 from replayer.report.description import describe_run
 from tests.unit.runs import RunWriter, make_health, make_load, make_run
 

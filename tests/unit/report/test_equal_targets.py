@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import report
-from replayer.report import Comparison
+from replayer.report.comparing import compare
+from replayer.report.comparison import Comparison
 from tests.unit.report.contenders import load
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
@@ -29,9 +29,7 @@ def equal_targets(folder: Path, targets: int, rounds: int = 3, apart: float = 1.
             place = f"{target}/{number}/measured/f{figure}/transaction/ok/expected"
             writer.record(place, [int(mean)] * 10, (second, second + 1))
     facts = tuple(make_target(index, f"t{index}") for index in range(targets))
-    return report.compare(
-        [load(writer.write(make_run(targets=facts, load=make_load(rounds=rounds))))]
-    )
+    return compare([load(writer.write(make_run(targets=facts, load=make_load(rounds=rounds))))])
 
 
 def told_apart(found: Comparison) -> int:

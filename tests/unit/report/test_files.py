@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from replayer.errors import ReplayerError
-from replayer.report import ReportFiles, write_new
+from replayer.report.forms import ReportFiles, write_new
 from tests.unit.limits import no_room
 
 

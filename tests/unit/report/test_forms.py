@@ -14,9 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer import measure, report
+from replayer import measure
 from replayer.errors import in_one_line
+from replayer.report.comparing import compare
+from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
+from replayer.report.composition import compose
+from replayer.report.csv_form import render_csv
+from replayer.report.document import Document
+from replayer.report.html import render_html
+from replayer.report.json_form import render_json, run_schema
+from replayer.report.junit import render_junit
+from replayer.report.markdown import render_markdown
 from replayer.report.style import Column, Style, lay_out_grid, text_width
+from replayer.report.table import render_table
 from tests.unit.analysis.test_findings import write_stream
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 
@@ -39,7 +49,7 @@ EVENTS = (
 )  # fmt: skip
 
 
-def two_targets(folder: Path, **changes: object) -> report.Document:
+def two_targets(folder: Path, **changes: object) -> Document:
     """Three interleaved rounds on a fast and a slow target that made errors."""
     writer = RunWriter(folder / "run")
     for number in range(3):
@@ -65,29 +75,29 @@ def two_targets(folder: Path, **changes: object) -> report.Document:
         ),
         **changes,
     )
-    document = report.compose(measure.load_run(writer.write(run, EVENTS)))
+    document = compose(measure.load_run(writer.write(run, EVENTS)))
     return document.model_copy(update={"folder": "replayer-runs/20261121T024839-ab12"})
 
 
 @pytest.fixture(scope="module")
-def document(tmp_path_factory: pytest.TempPathFactory) -> report.Document:
+def document(tmp_path_factory: pytest.TempPathFactory) -> Document:
     return two_targets(tmp_path_factory.mktemp("runs"))
 
 
 @pytest.mark.parametrize(
     ("name", "render"),
     [
-        ("report-wide.txt", report.render_table),
-        ("report-80.txt", lambda found: report.render_table(found, Style(width=80))),
-        ("report-colour.txt", lambda found: report.render_table(found, Style.coloured(100))),
-        ("report.md", report.render_markdown),
-        ("report.csv", report.render_csv),
-        ("report.xml", report.render_junit),
-        ("report.json", report.render_json),
+        ("report-wide.txt", render_table),
+        ("report-80.txt", lambda found: render_table(found, Style(width=80))),
+        ("report-colour.txt", lambda found: render_table(found, Style.coloured(100))),
+        ("report.md", render_markdown),
+        ("report.csv", render_csv),
+        ("report.xml", render_junit),
+        ("report.json", render_json),
     ],
 )
 def test_each_form_is_as_it_was_approved(
-    document: report.Document, name: str, render: Callable[[report.Document], str]
+    document: Document, name: str, render: Callable[[Document], str]
 ) -> None:
     text = render(document)
     if os.environ.get("REPLAYER_BLESS") == "1":
@@ -95,12 +105,12 @@ def test_each_form_is_as_it_was_approved(
     assert (GOLDEN / name).read_text() == text
 
 
-def test_json_is_valid_against_its_schema_and_reads_back(document: report.Document) -> None:
-    text = report.render_json(document)
-    schema = report.run_schema()
+def test_json_is_valid_against_its_schema_and_reads_back(document: Document) -> None:
+    text = render_json(document)
+    schema = run_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(json.loads(text))
-    assert report.Document.model_validate_json(text) == document
+    assert Document.model_validate_json(text) == document
 
 
 def test_the_schema_allows_no_unknown_key_anywhere() -> None:
@@ -112,43 +122,43 @@ def test_the_schema_allows_no_unknown_key_anywhere() -> None:
         own = [node] if node.get("type") == "object" else []
         return own + [found for item in node.values() for found in objects(item)]
 
-    found = objects(report.run_schema())
+    found = objects(run_schema())
     assert len(found) > 15
     assert all(item["additionalProperties"] is False for item in found)
 
 
-def test_an_unknown_key_breaks_the_schema(document: report.Document) -> None:
-    changed = json.loads(report.render_json(document))
+def test_an_unknown_key_breaks_the_schema(document: Document) -> None:
+    changed = json.loads(render_json(document))
     changed["summary"]["targets"][0]["p42"] = 1
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(changed, report.run_schema())
+        jsonschema.validate(changed, run_schema())
 
 
-def test_no_line_of_tables_is_wider_than_the_terminal(document: report.Document) -> None:
+def test_no_line_of_tables_is_wider_than_the_terminal(document: Document) -> None:
     for width in (80, 100, 120, 200):
-        lines = report.render_table(document, Style(width=width)).splitlines()
+        lines = render_table(document, Style(width=width)).splitlines()
         unbroken = [line for line in lines if "rw,relatime" not in line]  # options have no blanks
         assert max(text_width(line) for line in unbroken) <= width
 
 
-def test_what_did_not_fit_is_named(document: report.Document) -> None:
-    assert "no room for bytes/s, mean" in report.render_table(document, Style(width=80))
-    assert "no room for" not in report.render_table(document, Style(width=160))
+def test_what_did_not_fit_is_named(document: Document) -> None:
+    assert "no room for bytes/s, mean" in render_table(document, Style(width=80))
+    assert "no room for" not in render_table(document, Style(width=160))
 
 
-def test_the_verdict_comes_first(document: report.Document) -> None:
-    assert report.render_table(document).startswith("FAIL  pages")
-    assert report.render_markdown(document).startswith("# FAIL  pages")
+def test_the_verdict_comes_first(document: Document) -> None:
+    assert render_table(document).startswith("FAIL  pages")
+    assert render_markdown(document).startswith("# FAIL  pages")
 
 
-def test_colour_only_adds_codes(document: report.Document) -> None:
-    plain = report.render_table(document, Style(width=100))
-    coloured = report.render_table(document, Style.coloured(100))
+def test_colour_only_adds_codes(document: Document) -> None:
+    plain = render_table(document, Style(width=100))
+    coloured = render_table(document, Style.coloured(100))
     assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
 
 
-def test_a_stream_without_unicode_gets_ascii(document: report.Document) -> None:
-    text = report.render_table(document, Style(encoding="ascii"))
+def test_a_stream_without_unicode_gets_ascii(document: Document) -> None:
+    text = render_table(document, Style(encoding="ascii"))
     assert text.isascii()
     assert "x3.00" in text
 
@@ -165,14 +175,14 @@ def test_a_pipe_is_as_wide_as_columns_asks_for(
     assert Style.of(io.StringIO()).width == width
 
 
-def test_control_characters_never_reach_the_terminal(document: report.Document) -> None:
-    text = report.render_table(document)
+def test_control_characters_never_reach_the_terminal(document: Document) -> None:
+    text = render_table(document)
     assert "\x1b" not in text
     assert "wp-\\x1bindex.php" in text
 
 
-def test_csv_has_a_line_per_target_round_transaction_and_op(document: report.Document) -> None:
-    rows = list(csv.DictReader(io.StringIO(report.render_csv(document))))
+def test_csv_has_a_line_per_target_round_transaction_and_op(document: Document) -> None:
+    rows = list(csv.DictReader(io.StringIO(render_csv(document))))
     whole = [row for row in rows if row["op"] == "transaction"]
     assert [(row["target"], row["round"]) for row in whole] == [
         (target, number) for target in ("local", "nfs") for number in ("all", "0", "1", "2")
@@ -182,8 +192,8 @@ def test_csv_has_a_line_per_target_round_transaction_and_op(document: report.Doc
     )
 
 
-def test_junit_counts_what_it_holds(document: report.Document) -> None:
-    suite = parsed(report.render_junit(document))[0]
+def test_junit_counts_what_it_holds(document: Document) -> None:
+    suite = parsed(render_junit(document))[0]
     assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
     assert int(suite.attrib["failures"]) == len(suite.findall("testcase/failure")) == 1
     assert int(suite.attrib["errors"]) == len(suite.findall("testcase/error")) == 2
@@ -203,11 +213,11 @@ def test_junit_is_xml_whatever_a_target_is_called(
         targets=(make_target(name=name),),
         thresholds=(measure.StatedThreshold(text="errors == 0", source=name),),
     )
-    parsed(report.render_junit(report.compose(measure.load_run(writer.write(run)))))
+    parsed(render_junit(compose(measure.load_run(writer.write(run)))))
 
 
 def test_rounds_that_lie_apart_differ_and_overlapping_ones_do_not(
-    document: report.Document,
+    document: Document,
 ) -> None:
     claims = {(item.subject, item.figure): item.places[1].claim for item in document.ranking}
     assert claims["front_page", "p95"] == "differs"
@@ -232,7 +242,7 @@ def test_a_difference_is_claimed_only_when_every_round_agrees(
                 span = (second, second + 1)
                 writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
-    ranking = report.compose(measure.load_run(writer.write(run))).ranking
+    ranking = compose(measure.load_run(writer.write(run))).ranking
     p50 = next(item for item in ranking if item.figure == "p50")
     if p50.places[1].claim != "no difference shown":
         assert max(left) < min(right) or max(right) < min(left)
@@ -248,11 +258,11 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
                 span = (second, second + 1)
                 writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=2))
-    document = report.compose(measure.load_run(writer.write(run)))
+    document = compose(measure.load_run(writer.write(run)))
     place = document.ranking[0].places[1]
     assert place.low is not None
     assert place.claim == "differs, few rounds"
-    assert "differs, few rounds: both have 30 samples" in report.render_table(document)
+    assert "differs, few rounds: both have 30 samples" in render_table(document)
 
 
 @pytest.mark.parametrize(
@@ -273,15 +283,15 @@ def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why
             writer.transaction("page", [time] * calls, f"{target}/0", (begin, begin + 1))
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
     record = measure.load_run(writer.write(run))
-    document, comparison = report.compose(record), report.compare([record])
+    document, comparison = compose(record), compare([record])
     shown = [ranked.places[1].claim for ranked in document.ranking if ranked.unit == "ns"]
     assert set(shown) == {claim}
     texts = (
-        report.render_table(document),
-        report.render_markdown(document),
-        report.render_html([record]),
-        report.render_comparison_table(comparison),
-        report.render_comparison_markdown(comparison),
+        render_table(document),
+        render_markdown(document),
+        render_html([record]),
+        render_comparison_table(comparison),
+        render_comparison_markdown(comparison),
     )
     for text in texts:
         assert claim in text
@@ -297,19 +307,19 @@ def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why
 @pytest.mark.parametrize("status", ["running", "interrupted", "failed", "finished"])
 def test_a_run_that_measured_nothing_still_has_every_form(tmp_path: Path, status: str) -> None:
     changes: dict[str, Any] = {"status": status, "health": None, "ended": None}
-    found = report.compose(measure.load_run(RunWriter(tmp_path).write(make_run(**changes))))
-    assert "INCONCLUSIVE" in report.render_table(found)
-    for render in (report.render_markdown, report.render_csv, report.render_junit):
+    found = compose(measure.load_run(RunWriter(tmp_path).write(make_run(**changes))))
+    assert "INCONCLUSIVE" in render_table(found)
+    for render in (render_markdown, render_csv, render_junit):
         assert render(found)
-    jsonschema.validate(json.loads(report.render_json(found)), report.run_schema())
+    jsonschema.validate(json.loads(render_json(found)), run_schema())
 
 
 def test_warnings_and_their_hints_are_shown(tmp_path: Path) -> None:
     run = make_run(status="running")
     busy = make_health(client_cpu_share=0.97)
     ended = measure.finish(run, "finished", health=busy)
-    found = report.compose(measure.load_run(RunWriter(tmp_path).write(ended)))
-    text = report.render_table(found)
+    found = compose(measure.load_run(RunWriter(tmp_path).write(ended)))
+    text = render_table(found)
     assert "this client used 97% of its 2 CPUs" in text
     assert "use fewer (-u)" in text
 
@@ -325,13 +335,13 @@ def test_grids_stay_aligned_whatever_the_cells_hold(rows: list[list[str]]) -> No
 
 def test_what_stands_out_is_in_every_form_that_people_read(tmp_path: Path) -> None:
     folder = write_stream(tmp_path).write(make_run())
-    found = report.compose(measure.load_run(folder))
-    for text in (report.render_table(found), report.render_markdown(found)):
+    found = compose(measure.load_run(folder))
+    for text in (render_table(found), render_markdown(found)):
         assert "What stands out" in text
         assert "cliff" in text
         assert "from sample 327 on" in " ".join(text.split())
-    jsonschema.validate(json.loads(report.render_json(found)), report.run_schema())
-    assert json.loads(report.render_json(found))["analysis"]["steps"][0]["sample"] == 327
+    jsonschema.validate(json.loads(render_json(found)), run_schema())
+    assert json.loads(render_json(found))["analysis"]["steps"][0]["sample"] == 327
 
 
 def test_calls_outside_of_transactions_are_in_every_form_that_people_read(tmp_path: Path) -> None:
@@ -341,24 +351,24 @@ def test_calls_outside_of_transactions_are_in_every_form_that_people_read(tmp_pa
     writer.record("0/0/measured/-/write/ok/expected", [300] * 4, moved=4096)
     writer.record("0/0/measured/-/stat/ENOENT/unexpected", [300] * 39)
     record = measure.load_run(writer.write(make_run()))
-    found = report.compose(record)
-    lines = [line.split() for line in report.render_table(found).splitlines()]
+    found = compose(record)
+    lines = [line.split() for line in render_table(found).splitlines()]
     assert ["no", "transaction", "43", "39", "43/s", "4.10", "kB"] in lines
     assert [*lines[lines.index(["Errors"]) + 2][:5]] == [
         "no", "transaction/stat", "local", "ENOENT", "39",
     ]  # fmt: skip
-    markdown = report.render_markdown(found)
+    markdown = render_markdown(found)
     assert "| no transaction | 43 | 39 | 43/s |" in markdown
     assert "| · stat | 39 | 39 | 39/s |" in markdown
-    assert "no transaction/stat" in report.render_html([record])
-    rows = csv.DictReader(io.StringIO(report.render_csv(found)))
+    assert "no transaction/stat" in render_html([record])
+    rows = csv.DictReader(io.StringIO(render_csv(found)))
     own = [row for row in rows if (row["transaction"], row["round"]) == ("no transaction", "all")]
     assert [(row["op"], row["count"], row["errors"]) for row in own] == [
         ("stat", "39", "39"),
         ("write", "4", "0"),
     ]
-    document = json.loads(report.render_json(found))
-    jsonschema.validate(document, report.run_schema())
+    document = json.loads(render_json(found))
+    jsonschema.validate(document, run_schema())
     (target,) = document["summary"]["targets"]
     assert {op["op"]: op["count"] for op in target["overall"]["outside"]} == {
         "write": 4,
@@ -376,12 +386,12 @@ def test_a_long_name_is_parted_from_what_is_said_of_it(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("a", [1000] * 30)
     folder = writer.write(make_run(targets=(make_target(name=name),)))
-    text = report.render_table(report.compose(measure.load_run(folder)))
+    text = render_table(compose(measure.load_run(folder)))
     assert f"target {name}  /" in text
 
 
 def test_a_time_of_waiting_that_is_not_known_is_no_share(tmp_path: Path) -> None:
     health = make_health(run_queue_delay_ns=None, in_call_ns=2_000_000)
-    text = report.render_table(two_targets(tmp_path, health=health))
+    text = render_table(two_targets(tmp_path, health=health))
     assert "2.00 ms in calls, too short to tell the time waiting for a CPU" in text
     assert "of call time waiting" not in text

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import measure, report
+from replayer import measure
 from replayer.cli import main
 from replayer.measure import Histogram, by_size, find_sweeps
 from replayer.report.charts import WIDTH, Axis, Chart, LinearScale, LogScale, draw_percentiles, mark
-from replayer.report.html import render_chart
-from replayer.scenario import load_scenario
+from replayer.report.html import render_chart, render_html
+from replayer.scenario.loading import load_scenario
 from tests.unit.analysis.found import noisy
 from tests.unit.analysis.test_findings import write_stream
 from tests.unit.report.contenders import write_run
@@ -61,7 +61,7 @@ class Page(HTMLParser):
 
 
 def page_of(*folders: Path) -> Page:
-    page = Page(report.render_html([measure.load_run(folder) for folder in folders]))
+    page = Page(render_html([measure.load_run(folder) for folder in folders]))
     assert page.open == []
     return page
 
@@ -117,7 +117,7 @@ def test_the_sections_come_in_the_order_in_which_a_reader_asks(ranked: Path) -> 
 
 
 def test_the_page_needs_no_network_and_forbids_itself_one(ranked: Path) -> None:
-    text = report.render_html([measure.load_run(ranked)])
+    text = render_html([measure.load_run(ranked)])
     page = Page(text)
     assert {"link", "img", "iframe", "object"} & set(page.counts) == set()
     assert page.values("src") == page.values("href") == []
@@ -126,7 +126,7 @@ def test_the_page_needs_no_network_and_forbids_itself_one(ranked: Path) -> None:
 
 
 def test_a_page_is_light_and_dark_and_small(ranked: Path) -> None:
-    text = report.render_html([measure.load_run(ranked)])
+    text = render_html([measure.load_run(ranked)])
     assert "prefers-color-scheme: dark" in text
     assert 'id="theme"' in text
     assert "@media print" in text
@@ -149,7 +149,7 @@ def test_every_op_of_every_target_is_in_the_figures(ranked: Path) -> None:
 
 
 def test_bars_are_as_long_as_their_values(ranked: Path) -> None:
-    text = report.render_html([measure.load_run(ranked)])
+    text = render_html([measure.load_run(ranked)])
     bars = re.findall(r'<svg viewBox="0 0 100 10".*?<rect [^>]*width="([\d.]+)"', text)
     best, worst = sorted(map(float, bars[:2]))
     assert worst == 100
@@ -194,7 +194,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     writer.transaction(name, noisy(1, 1e6, 50))
     folder = writer.write(make_run(targets=(make_target(name=name),)))
-    text = report.render_html([measure.load_run(folder)])
+    text = render_html([measure.load_run(folder)])
     assert "<script>alert" not in text
     assert "\x1b" not in text
     assert html.escape("<script>alert(1)</script>") in text
@@ -236,7 +236,7 @@ def test_runs_of_different_plans_are_ranked_when_told_to(tmp_path: Path) -> None
     plan = measure.PlanFacts(name="other", fingerprint="f" * 64, seed=2, scenario="other.yaml")
     left, right = write_run(tmp_path / "a", [1e6]), write_run(tmp_path / "b", [1e6], plan=plan)
     records = [measure.load_run(folder) for folder in (left, right)]
-    assert "Ranking" in Page(report.render_html(records, "different plans")).headings
+    assert "Ranking" in Page(render_html(records, "different plans")).headings
 
 
 def test_runs_of_different_plans_stand_beside_each_other_unranked(tmp_path: Path) -> None:

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import measure, report
+from replayer import measure
+from replayer.report.comparing import compare
+from replayer.report.comparison import Comparison, ComparisonRow
 from tests.unit.report.contenders import load
 from tests.unit.runs import RunWriter, encode, make_load, make_run, make_target
 
@@ -29,7 +31,7 @@ def write_mix(folder: Path, mixes: Sequence[Mix], rounds: int = 3) -> Path:
     return writer.write(make_run(targets=targets, load=make_load(rounds=rounds)))
 
 
-def together(comparison: report.Comparison) -> dict[str, tuple[report.ComparisonRow, ...]]:
+def together(comparison: Comparison) -> dict[str, tuple[ComparisonRow, ...]]:
     return {
         item.figure: item.standings
         for item in comparison.compared
@@ -41,7 +43,7 @@ def test_all_transactions_are_pooled(tmp_path: Path) -> None:
     mix = [("look", 1e6, 36), ("save", 30e6, 24)]
     record = load(write_mix(tmp_path / "run", [mix, [(n, 3 * ns, calls) for n, ns, calls in mix]]))
     pooled = [measure.samples_of(record, measure.Of(0, n, "transaction")) for n, _, _ in mix]
-    comparison = report.compare([record])
+    comparison = compare([record])
     for figure, percent in (("p50", 50), ("p95", 95), ("p99", 99)):
         best, other = together(comparison)[figure]
         assert best.value == measure.Histogram.merged(pooled).percentile(percent)
@@ -56,7 +58,7 @@ def test_all_transactions_are_pooled(tmp_path: Path) -> None:
 
 def test_a_target_is_no_slower_for_having_made_more_of_what_takes_long(tmp_path: Path) -> None:
     mixes = [[("look", 1e6, 54), ("save", 30e6, 6)], [("look", 1e6, 30), ("save", 30e6, 30)]]
-    found = together(report.compare([load(write_mix(tmp_path / "run", mixes))]))
+    found = together(compare([load(write_mix(tmp_path / "run", mixes))]))
     for figure in ("p50", "p95", "p99"):
         assert found[figure][1].ratio == pytest.approx(1, rel=0.1)
         assert found[figure][1].claim == "no difference shown"
@@ -65,7 +67,7 @@ def test_a_target_is_no_slower_for_having_made_more_of_what_takes_long(tmp_path:
 def test_a_mix_of_which_a_target_lacks_a_part_is_that_which_all_have(tmp_path: Path) -> None:
     mixes = [[("look", 1e6, 30), ("save", 9e6, 30)], [("look", 3e6, 30), ("save", 27e6, 30)]]
     mixes[0].append(("sweep", 9e9, 30))
-    comparison = report.compare([load(write_mix(tmp_path / "run", mixes))])
+    comparison = compare([load(write_mix(tmp_path / "run", mixes))])
     assert "p50 of the transactions that all have is" in comparison.headline[0]
     assert together(comparison)["p99"][0].value < 9e8
 

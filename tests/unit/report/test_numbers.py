@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer import measure, report
+from replayer import measure
+from replayer.measure import format_time_ns
 
 
 @pytest.mark.parametrize(
@@ -16,12 +17,12 @@ from replayer import measure, report
     ],
 )  # fmt: skip
 def test_times_have_three_digits_and_the_unit_that_fits(value: float, text: str) -> None:
-    assert report.format_time_ns(value) == text
+    assert format_time_ns(value) == text
 
 
 @given(st.floats(1, 1e14))
 def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
-    number, unit = report.format_time_ns(value).replace(",", "").split(" ")
+    number, unit = format_time_ns(value).replace(",", "").split(" ")
     factor = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
     assert float(number) * factor == pytest.approx(value, rel=0.0051)
 

@@ -4,11 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure, report
+from replayer import measure
 from replayer.cli import main
 from replayer.measure import DatasetPart, PlanFacts
+from replayer.report.composition import compose
 from replayer.report.description import describe_run
-from replayer.scenario import load_scenario
+from replayer.report.html import render_html
+from replayer.report.json_form import render_json
+from replayer.report.markdown import render_markdown
+from replayer.report.table import render_table
+from replayer.scenario.loading import load_scenario
 from tests.unit.runs import FINGERPRINT, RunWriter, make_run
 
 SAYS = "linux: 10 % of the directories of the whole (--set linux.part=100% takes all)"
@@ -30,14 +35,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_form_of_report_says_which_part_was_used(folder: Path) -> None:
     record = measure.load_run(folder)
-    document = report.compose(record)
+    document = compose(record)
     assert ("a part only", SAYS) in list(describe_run(document))
-    assert SAYS in report.render_table(document)
-    assert SAYS in report.render_markdown(document)
-    page = report.render_html([record])
+    assert SAYS in render_table(document)
+    assert SAYS in render_markdown(document)
+    page = render_html([record])
     head = page[page.index("<header>") : page.index("</header>")]
     assert SAYS in head
-    assert '"percent": 10' in report.render_json(document)
+    assert '"percent": 10' in render_json(document)
 
 
 def test_check_says_it_and_how_to_have_the_whole(capsys: pytest.CaptureFixture[str]) -> None:

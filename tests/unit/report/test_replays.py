@@ -11,8 +11,15 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from replayer import measure, report
+from replayer import measure
 from replayer.measure import Counted, ReplayFacts
+from replayer.report.composition import compose
+from replayer.report.document import Document
+from replayer.report.html import render_html
+from replayer.report.json_form import render_json, run_schema
+from replayer.report.junit import render_junit
+from replayer.report.markdown import render_markdown
+from replayer.report.table import render_table
 from tests.unit.runs import RunWriter, make_run, make_target
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -83,7 +90,7 @@ def replay(**changes: Any) -> ReplayFacts:  # noqa: ANN401 - fields of a model
     return ReplayFacts.model_validate({**facts, **changes})
 
 
-def document(folder: Path, found: ReplayFacts | None, late_ns: int = 1000) -> report.Document:
+def document(folder: Path, found: ReplayFacts | None, late_ns: int = 1000) -> Document:
     """Return the document of a run in which every event was late by so much."""
     writer = RunWriter(folder / "run")
     for target in (0, 1):
@@ -98,20 +105,20 @@ def document(folder: Path, found: ReplayFacts | None, late_ns: int = 1000) -> re
         thresholds=(measure.StatedThreshold(text="errors == 0", source="as recorded"),),
         replay=found,
     )
-    made = report.compose(measure.load_run(writer.write(run)))
+    made = compose(measure.load_run(writer.write(run)))
     return made.model_copy(update={"folder": "replayer-runs/20261121T024839-ab12"})
 
 
 @pytest.mark.parametrize(
     ("name", "render"),
     [
-        ("replay.txt", report.render_table),
-        ("replay.md", report.render_markdown),
-        ("replay.xml", report.render_junit),
+        ("replay.txt", render_table),
+        ("replay.md", render_markdown),
+        ("replay.xml", render_junit),
     ],
 )
 def test_each_form_of_a_replay_is_as_it_was_approved(
-    tmp_path: Path, name: str, render: Callable[[report.Document], str]
+    tmp_path: Path, name: str, render: Callable[[Document], str]
 ) -> None:
     text = render(document(tmp_path, replay(order=ORDER)))
     if os.environ.get("REPLAYER_BLESS") == "1":
@@ -121,9 +128,9 @@ def test_each_form_of_a_replay_is_as_it_was_approved(
 
 def test_the_json_of_a_replay_keeps_to_its_schema_and_reads_back(tmp_path: Path) -> None:
     found = document(tmp_path, replay(order=ORDER))
-    text = report.render_json(found)
-    jsonschema.Draft202012Validator(report.run_schema()).validate(json.loads(text))
-    assert report.Document.model_validate_json(text) == found
+    text = render_json(found)
+    jsonschema.Draft202012Validator(run_schema()).validate(json.loads(text))
+    assert Document.model_validate_json(text) == found
 
 
 def test_divergences_are_errors_and_fail_the_threshold(tmp_path: Path) -> None:
@@ -152,7 +159,7 @@ def test_a_schedule_that_was_not_kept_is_warned_of(tmp_path: Path) -> None:
     assert not document(tmp_path / "kept", replay(), late_ns=1_000_000).warnings
 
 
-def unrehearsed(folder: Path, pauses_ns: int, recorder_ns: int | None) -> report.Document:
+def unrehearsed(folder: Path, pauses_ns: int, recorder_ns: int | None) -> Document:
     """Return the document of a run whose calls took 2 ms, with such pauses in its trace."""
     facts = {"pauses_ns": pauses_ns, "recorder_ns": recorder_ns}
     site = {"name": "site", "trace": "mine/site", "request": None, "pace": "closed", "speed": 1.0}
@@ -170,16 +177,16 @@ def test_every_form_says_at_the_top_what_of_a_replay_the_recorder_may_have_made(
     (warning,) = found.warnings
     assert warning.message == says
     assert all(word in warning.hint for word in ("--rehearse", "replayer fit", "--pace asap"))
-    text = report.render_table(found)
+    text = render_table(found)
     assert text.index("up to 30 %") < text.index("What was measured")
     assert text.index("--pace asap") < text.index("What was measured")
-    page = report.render_html([measure.load_run(tmp_path / "run")])
-    for form in (html.unescape(page), report.render_markdown(found).replace("\\", "")):
+    page = render_html([measure.load_run(tmp_path / "run")])
+    for form in (html.unescape(page), render_markdown(found).replace("\\", "")):
         assert form.index(says) < form.index("--pace asap") < form.index("mine/site")
-    suite = ET.fromstring(report.render_junit(found))[0]  # noqa: S314 - ours
+    suite = ET.fromstring(render_junit(found))[0]  # noqa: S314 - ours
     properties = [each.attrib for each in suite.findall("properties/property")]
     assert properties == [{"name": "recorded pauses", "value": says}]
-    assert says in json.dumps(json.loads(report.render_json(found)))
+    assert says in json.dumps(json.loads(render_json(found)))
 
 
 @pytest.mark.parametrize(
@@ -194,28 +201,28 @@ def test_pauses_that_are_the_programs_are_not_warned_of(
 
 
 def test_lateness_and_drift_are_those_of_the_recorded_clock_at_its_speed(tmp_path: Path) -> None:
-    text = report.render_table(document(tmp_path, replay()))
+    text = render_table(document(tmp_path, replay()))
     late = "p50 1.00 µs, p99 1.00 µs, max 1.00 µs; drift at the end"
     assert f"{late} 0 ns on local" in text
     assert f"{late} 5.00 ms on other" in text
 
 
 def test_blind_spots_are_named_even_when_there_are_none(tmp_path: Path) -> None:
-    assert "mmap 3" in report.render_table(document(tmp_path / "some", replay()))
+    assert "mmap 3" in render_table(document(tmp_path / "some", replay()))
     none = replay(traces=[{**TRACE, "blind_spots": []}])
-    assert "none seen in the recording" in report.render_table(document(tmp_path / "none", none))
+    assert "none seen in the recording" in render_table(document(tmp_path / "none", none))
 
 
 def test_a_replay_that_has_not_ended_says_what_was_replayed_and_no_agreement(
     tmp_path: Path,
 ) -> None:
-    text = report.render_table(document(tmp_path, replay(results=None)))
+    text = render_table(document(tmp_path, replay(results=None)))
     assert "mine/site: 1,000 events of 2 threads" in text
     assert "how far it agreed" not in text
 
 
 def test_junit_has_a_failed_case_where_events_diverged_only(tmp_path: Path) -> None:
-    suite = ET.fromstring(report.render_junit(document(tmp_path, replay())))[0]  # noqa: S314 - ours
+    suite = ET.fromstring(render_junit(document(tmp_path, replay())))[0]  # noqa: S314 - ours
     cases = {case.attrib["name"]: case for case in suite.findall("testcase")}
     assert cases["local: events come out as recorded"].find("failure") is None
     failure = cases["other: events come out as recorded"].find("failure")

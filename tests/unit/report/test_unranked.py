@@ -4,7 +4,14 @@ import html
 import json
 from pathlib import Path
 
-from replayer import measure, report
+from replayer import measure
+from replayer.report.comparing import compare
+from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
+from replayer.report.composition import compose
+from replayer.report.html import render_html
+from replayer.report.json_form import render_json
+from replayer.report.markdown import render_markdown
+from replayer.report.table import render_table
 from tests.unit.runs import RunWriter, make_run, make_target
 
 
@@ -30,12 +37,12 @@ def test_a_figure_with_too_few_samples_is_not_ranked_and_is_said_once_in_every_f
     tmp_path: Path,
 ) -> None:
     record = few_on_nfs(tmp_path)
-    document, comparison = report.compose(record), report.compare([record])
+    document, comparison = compose(record), compare([record])
     ranked = [("quick", "p50"), ("quick", "throughput")]
     assert [(each.subject, each.figure) for each in document.ranking] == ranked
     own = [each for each in comparison.compared if each.kind != "all transactions"]
     assert [(each.subject, each.figure) for each in own] == ranked
-    for found in (json.loads(report.render_json(document)), comparison.model_dump()):
+    for found in (json.loads(render_json(document)), comparison.model_dump()):
         (slow,) = (
             each
             for each in found["unranked"]
@@ -43,17 +50,17 @@ def test_a_figure_with_too_few_samples_is_not_ranked_and_is_said_once_in_every_f
         )
         assert [*slow["lacking"]] == [{"label": "nfs", "samples": 16}]
     texts = {
-        report.render_table(document): 1,
-        report.render_markdown(document): 1,
-        report.render_html([record]): 1,
-        report.render_comparison_table(comparison): 1,
-        report.render_comparison_markdown(comparison): 1,
+        render_table(document): 1,
+        render_markdown(document): 1,
+        render_html([record]): 1,
+        render_comparison_table(comparison): 1,
+        render_comparison_markdown(comparison): 1,
     }
     for text, times in texts.items():
         plain = " ".join(html.unescape(text).split())
         assert plain.count("not ranked, as 30 samples or more") == times
         assert "slow p50" not in plain
-    assert NOT_RANKED in " ".join(report.render_table(document).split())
+    assert NOT_RANKED in " ".join(render_table(document).split())
 
 
 def test_of_several_targets_the_one_with_too_few_samples_alone_is_left_out(tmp_path: Path) -> None:
@@ -61,7 +68,7 @@ def test_of_several_targets_the_one_with_too_few_samples_alone_is_left_out(tmp_p
     for target, count in enumerate((40, 40, 3)):
         writer.transaction("page", [10**6] * count, f"{target}/0")
     targets = tuple(make_target(index, f"t{index}") for index in range(3))
-    document = report.compose(measure.load_run(writer.write(make_run(targets=targets))))
+    document = compose(measure.load_run(writer.write(make_run(targets=targets))))
     median = document.ranking[0]
     assert {place.target for place in median.places} == {"t0", "t1"}
     (few,) = document.unranked[0].lacking
@@ -79,14 +86,14 @@ def test_calls_that_only_find_the_end_of_a_file_are_told_beside_the_figures(
     plan = {"transactions": [{"name": "copy", "steps": [{"do": "repeat", "steps": [step]}]}]}
     (folder / "plan.json").write_text(json.dumps(plan))
     record = measure.load_run(folder)
-    document = report.compose(record)
+    document = compose(record)
     assert document.finds_ends == ("copy/copy_file_range",)
     says = "copy/copy_file_range: the last call on each file moves nothing, it finds the end"
     for text in (
-        report.render_table(document),
-        report.render_markdown(document).replace("\\", ""),
-        html.unescape(report.render_html([record])),
+        render_table(document),
+        render_markdown(document).replace("\\", ""),
+        html.unescape(render_html([record])),
     ):
         assert says in text
     (folder / "plan.json").unlink()
-    assert report.compose(measure.load_run(folder)).finds_ends == ()
+    assert compose(measure.load_run(folder)).finds_ends == ()

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer.plan import compile_plan
+from replayer.plan.compile import compile_plan
 from replayer.run.workload import changes_files
-from replayer.scenario import parse_scenario
+from replayer.scenario.loading import parse_scenario
 
 HEAD = """\
 name: t

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.report import ReportFiles
+from replayer.report.forms import ReportFiles
 from replayer.run.options import (
     ReplaySettings,
     Settings,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from replayer._native import Histogram
-from replayer.report import text_width
+from replayer.report.style import text_width
 from replayer.run.ledger import Ledger, MadeInterval, MadeRow
 from replayer.run.progress import Hang, LineProgress, QuietProgress, Tick, _make_table
 

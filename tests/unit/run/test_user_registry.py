@@ -6,9 +6,9 @@ from locust import User
 from locust.env import Environment
 
 from replayer._native import Engine, Plan, Sandbox
-from replayer.plan import compile_plan
+from replayer.plan.compile import compile_plan
 from replayer.run.user_registry import UserRegistry
-from replayer.scenario import parse_scenario
+from replayer.scenario.loading import parse_scenario
 
 SCENARIO = """
 name: looks

@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from replayer.cli import main
-from replayer.scenario import shipped_scenarios
+from replayer.scenario.shipped import shipped_scenarios
 from tests.unit.scenario.texts import SMALL, changed
 
 

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from replayer.plan import compile_plan
-from replayer.scenario import Scenario, ScenarioError, load_scenario
+from replayer.plan.compile import compile_plan
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import Scenario
+from replayer.scenario.problems import ScenarioError
 
 BASE = """\
 name: base

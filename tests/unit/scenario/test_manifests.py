@@ -11,15 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.plan import compile_plan, describe_plan
-from replayer.scenario import Entry, ScenarioError, load_scenario
+from replayer.plan.compile import compile_plan
+from replayer.plan.summary import describe_plan
+from replayer.scenario.loading import load_scenario
 from replayer.scenario.manifests import (
+    Entry,
     check_link,
     load_manifest,
     load_tar,
     part_of,
     sort_entries,
 )
+from replayer.scenario.problems import ScenarioError
 
 HEADER = "path\ttype\tsize\tmode\tlink\n"
 TREE = (

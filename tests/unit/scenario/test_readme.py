@@ -5,10 +5,12 @@ import re
 import jsonschema
 import pytest
 
-from replayer.plan import compile_plan, describe_plan
-from replayer.scenario import parse_scenario, shipped_folder
+from replayer.plan.compile import compile_plan
+from replayer.plan.summary import describe_plan
 from replayer.scenario.document import parse_document
 from replayer.scenario.json_schema import scenario_schema
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.shipped import shipped_folder
 from replayer.scenario.steps import STEPS
 
 README = (shipped_folder() / "README.md").read_text()

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from replayer.cli import main
-from replayer.plan import compile_plan, describe_plan
-from replayer.scenario import Scenario, ScenarioError, parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.plan.summary import describe_plan
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.model import Scenario
+from replayer.scenario.problems import ScenarioError
 from replayer.trace import shipped_traces
 
 TEXT = """\

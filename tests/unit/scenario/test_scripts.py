@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer.plan import compile_plan
-from replayer.scenario import ScenarioError, parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.problems import ScenarioError
 from tests.unit.scenario.texts import changed
 
 TEXT = changed(

@@ -8,10 +8,12 @@ import jsonschema
 import pytest
 
 import replayer
-from replayer.scenario import Scenario, load_scenario, shipped_folder, shipped_scenarios
 from replayer.scenario.calls import Open
 from replayer.scenario.document import load_text, parse_document
 from replayer.scenario.json_schema import scenario_schema
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import Scenario
+from replayer.scenario.shipped import shipped_folder, shipped_scenarios
 
 NAMES = sorted(shipped_scenarios())
 SCHEMA = scenario_schema()

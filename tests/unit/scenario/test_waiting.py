@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from replayer.plan import compile_plan, describe_plan
-from replayer.scenario import ScenarioError, parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.plan.summary import describe_plan
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.problems import ScenarioError
 
 TEXT = """\
 name: waiting

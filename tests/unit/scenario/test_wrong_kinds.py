@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.plan import compile_plan
-from replayer.scenario import parse_scenario
+from replayer.plan.compile import compile_plan
 from replayer.scenario.document import Key, parse_document
+from replayer.scenario.loading import parse_scenario
 from tests.unit.scenario.texts import changed, expect_refusal, message_of
 
 EVERYTHING = """\

@@ -2,8 +2,9 @@
 
 import pytest
 
-from replayer.plan import compile_plan
-from replayer.scenario import ScenarioError, parse_scenario
+from replayer.plan.compile import compile_plan
+from replayer.scenario.loading import parse_scenario
+from replayer.scenario.problems import ScenarioError
 
 SMALL = """\
 name: small

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from replayer.errors import ReplayerError
-from replayer.study import load_study, resume_study
+from replayer.study.flow import resume_study
 from replayer.study.journal import Journal, create_journal, find_places, refuse_other_places
+from replayer.study.model import load_study
 from tests.unit.study.states import make_state
 
 STUDY: dict[str, Any] = {

@@ -11,10 +11,9 @@ from replayer import fio
 from replayer.errors import ReplayerError
 from replayer.fio.jobs import load_jobs, shipped_jobs
 from replayer.measure import load_run, summarise
-from replayer.report import Style
-from replayer.scenario import load_scenario
+from replayer.report.style import Style
+from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_folder
-from replayer.study import fill_tables, load_studies, load_study, render_study
 from replayer.study.commands import (
     QUICK_S,
     QUICK_SHARE,
@@ -26,9 +25,10 @@ from replayer.study.commands import (
 )
 from replayer.study.flow import announce
 from replayer.study.measured import Measured
-from replayer.study.model import StudyStep, TableColumn
-from replayer.study.results import Filled
-from replayer.verdict import judge
+from replayer.study.model import StudyStep, TableColumn, load_studies, load_study
+from replayer.study.results import Filled, fill_tables
+from replayer.study.table import render_study
+from replayer.verdict.judgement import judge
 from tests.unit.runs import RunWriter, make_load, make_run
 
 LETTERS = ["A", "B", "C", "D", "E"]

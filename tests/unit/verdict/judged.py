@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from replayer import measure
-from replayer.verdict import Verdict, judge
+from replayer.verdict.judgement import Verdict, judge
 from tests.unit.runs import RunWriter, make_run
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replayer import measure
-from replayer.verdict import judge
+from replayer.verdict.judgement import judge
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 from tests.unit.verdict.judged import judged, pages
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from replayer import measure
-from replayer.verdict import judge
+from replayer.verdict.judgement import judge
 from tests.unit.runs import RunWriter, make_run, make_target
 from tests.unit.verdict.judged import broken, pages
 

@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.errors import ReplayerError
-from replayer.verdict import Names, check_names, parse_threshold, with_default
-from replayer.verdict.threshold import Metric, Subject
+from replayer.verdict.threshold import (
+    Metric,
+    Names,
+    Subject,
+    check_names,
+    parse_threshold,
+    with_default,
+)
 
 
 def p(percent: float) -> Metric:
