@@ -83,10 +83,7 @@ def _mode(path: Path, ask: Callable[[Path], os.stat_result]) -> int | None:
 def replace_content(path: Path, content: bytes, mode: int | None = None) -> None:
     """Put a new file in a place: a reader sees the old one or the new one, whole, see fsync(2).
 
-    Args:
-        path: The place; nothing needs to be there.
-        content: What is to be read there.
-        mode: Its permissions; None: those of a new file.
+    Its permissions are those of a new file unless a mode is given.
 
     Raises:
         OSError: It cannot be written; what was there before is still there.

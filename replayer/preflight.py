@@ -15,12 +15,9 @@ class LostFolderError(ReplayerError):
 def check_process(words: Sequence[str]) -> None:
     """Refuse a working directory that is gone, and names that no run folder or report could hold.
 
-    Args:
-        words: The command line.
-
     Raises:
         LostFolderError: The working directory was deleted.
-        ReplayerError: Its name, or a word, is not UTF-8.
+        ReplayerError: Its name, or a word of the command line, is not UTF-8.
     """
     for name in (*words, _working_directory()):
         try:

@@ -29,11 +29,7 @@ FLOOR = 0.02  # chosen: values are not told apart below 2 %
 def exceedance(values: NDArray[np.float64], value: float) -> float:
     """Return the chance that one more value like these is at least as high as ``value``.
 
-    From their ranks within the range of the values, from a power law beyond it.
-
-    Args:
-        values: Positive, at least one.
-        value: Positive.
+    From their ranks within the range of the values, from a power law beyond it. All are positive.
     """
     ranked = np.sort(values)
     above = int((ranked >= value).sum())

@@ -28,14 +28,7 @@ CRITICAL = 8.0  # chosen: standard deviations between the lower peak and the val
 
 @dataclass(frozen=True)
 class Split:
-    """Two groups.
-
-    Attributes:
-        gap_ns: The bottom of the valley.
-        fast_ns: Median of those below.
-        slow_ns: Median of those above.
-        fast_share: How many are below, as a share.
-    """
+    """Two groups: the bottom of the valley, the median on each side, the share of the fast one."""
 
     gap_ns: float
     fast_ns: int

@@ -26,14 +26,10 @@ _HALVINGS = 60  # beyond the digits of a float
 
 @lru_cache
 def student_quantile(chance: float, freedom: int) -> float:
-    """Return what a t leaves behind, to either side, with this chance.
+    """Return what a t leaves behind, to both sides together, with this chance (0 to 1).
 
     For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun,
     'Handbook of Mathematical Functions', 26.7.3 and 26.7.4); bisection inverts it.
-
-    Args:
-        chance: Above 0 and below 1; of both sides together.
-        freedom: Degrees of freedom, from 1 on.
     """
     low, high = 0.0, pi / 2
     for _ in range(_HALVINGS):
@@ -97,12 +93,9 @@ class Interval:
 
 
 def resample(found: Distribution, figures: Sequence[Figure], seed: int) -> Resampled:
-    """Draw the figures of a subject again and again.
+    """Draw figures of a subject again and again.
 
-    Args:
-        found: What was measured.
-        figures: Which of them.
-        seed: Targets of one run share it, and so the rounds: those stood side by side.
+    Targets of one run share the seed, and so the rounds: those stood side by side.
     """
     return resample_mixture([found], [1.0], figures, seed)
 
@@ -110,13 +103,9 @@ def resample(found: Distribution, figures: Sequence[Figure], seed: int) -> Resam
 def resample_mixture(
     parts: Sequence[Distribution], shares: Sequence[float], figures: Sequence[Figure], seed: int
 ) -> Resampled:
-    """Draw the figures of several subjects together, in which each has a given share.
+    """Draw figures of several subjects of one target together, each with a given share.
 
-    Args:
-        parts: Of one target, on which they ran side by side: what is drawn is drawn of all.
-        shares: As long as ``parts``; the throughput is the sum, whatever they are.
-        figures: See above.
-        seed: See above.
+    What is drawn is drawn of all, as they ran side by side. The throughput is the sum.
     """
     slots, own_s = parts[0].slots, parts[0].own_s
     worked = own_s > 0
@@ -143,14 +132,8 @@ def ratio_interval(
 ) -> Interval | None:
     """Return the interval of the ratio of two subjects' figures around its measured value.
 
-    None where either rests on fewer than ``LEAST_SLOTS`` slots, or has no such figure.
-
-    Args:
-        one: Of one of them.
-        best: Of the other.
-        figure: Which column.
-        ratio: As it was measured.
-        contenders: How many are ranked by it, with these two; from 2 on.
+    None where either rests on fewer than ``LEAST_SLOTS`` slots, or has no such figure (a column).
+    ``contenders`` are ranked by it, with these two.
     """
     if min(one.slots, best.slots) < LEAST_SLOTS:
         return None

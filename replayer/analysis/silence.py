@@ -30,13 +30,7 @@ class _Busy:
 
 @dataclass(frozen=True)
 class _Work:
-    """What goes on in one stretch of time: all transactions of a segment, or one job of fio.
-
-    Attributes:
-        own: From its begin to its end.
-        busy: The parts of it in which something ended.
-        calls: How much ended.
-    """
+    """What goes on in one stretch of time: all transactions of a segment, or one job of fio."""
 
     own: Span
     busy: list[_Busy]

@@ -40,16 +40,8 @@ STUMP = 0.3  # chosen: an interval shorter than that part of the usual one is le
 class IntervalSeries:
     """One subject on one target, a value for each interval in which something of it ended.
 
-    Attributes:
-        target: Its index.
-        subject: A transaction, or an op over all transactions; where those ran in turn, an op of
-            one of them, as TRANSACTION/OP.
-        kind: Which of them.
-        start_s: When each interval began, seconds since the engine's begin.
-        end_s: When it ended.
-        rounds: In which round it lies.
-        counts: How many ended in it.
-        means_ns: Their mean latency.
+    The subject is a transaction, or an op over all transactions; where those ran in turn, an op of
+    one of them, as TRANSACTION/OP. Times are seconds since the engine's begin.
     """
 
     target: int
@@ -172,14 +164,7 @@ Subject = tuple[int, Kind, str]
 
 @dataclass(frozen=True, eq=False)
 class Slots:
-    """Measured time, in order.
-
-    Attributes:
-        begins_s: When each slot begins, on the run's clock.
-        lengths_s: How long it is, with what went by before it in silence.
-        targets: Whose it is.
-        rounds: In which round.
-    """
+    """Measured time, in order: begins on the run's clock, and lengths with the silence before."""
 
     begins_s: Floats
     lengths_s: Floats
@@ -196,11 +181,8 @@ class Slots:
 class Distribution:
     """How often one subject took how long, in each slot of its target.
 
-    Attributes:
-        slots: The slots of its target.
-        own_s: How much of each slot it ran: all of it, or less where transactions ran in turn.
-        bins_ns: The middle of each latency bin that is not empty.
-        table: Counts: a row for each slot, a column for each bin.
+    ``own_s`` is how much of each slot it ran: less than all where transactions ran in turn. The
+    table has a row for each slot and a column for each bin, whose middles are ``bins_ns``.
     """
 
     slots: Slots
@@ -211,11 +193,7 @@ class Distribution:
 
 @dataclass
 class Widening:
-    """Joins slots that follow each other until they hold the samples that a percentile needs.
-
-    Attributes:
-        needed: How many samples that are.
-    """
+    """Joins slots that follow each other until they hold as many samples as are needed."""
 
     needed: int
     _begin: int | None = None

@@ -42,13 +42,9 @@ ENDING_HISTORY = 20  # values before an ending, at least: chosen
 
 @dataclass(frozen=True)
 class Shift:
-    """A step between two levels.
+    """A step between two levels, the medians up to the shifts around it.
 
-    Attributes:
-        index: The first value after it.
-        before: Median back to the shift before.
-        after: Median up to the next shift.
-        settled: Whether at least ``SHORTEST`` values follow.
+    ``index`` is the first value after it. It is settled if at least ``SHORTEST`` values follow.
     """
 
     index: int
@@ -63,12 +59,10 @@ class Shift:
 
 
 def find_shifts(values: Floats, lengths: Floats) -> tuple[Shift, ...]:
-    """Find the steps of a series.
+    """Find the steps of a series of positive values.
 
-    Args:
-        values: Positive, in order of time.
-        lengths: How much time each value stands for: with it a single value of an hour after many
-            of seconds is a step, and one slow call among thousands is none.
+    ``lengths`` is how much time each value stands for: with it a single value of an hour after many
+    of seconds is a step, and one slow call among thousands is none.
     """
     ending = _ending(values, lengths)
     kept = values[: values.size - ending]

@@ -42,15 +42,9 @@ def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - JSON
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """One kind of work on one target.
+    """One kind of work on one target: a transaction, or an op of one (None: of none).
 
-    Attributes:
-        target: Where.
-        subject: The transaction, or the op.
-        kind: Which of them.
-        transaction: Of an op: whose it is; None where it belongs to none.
-        beside: The ops that the same transaction makes, the subject among them.
-        histogram: The measured times of what succeeded.
+    ``beside`` are the ops of the same transaction, ``histogram`` the times of what succeeded.
     """
 
     target: Target

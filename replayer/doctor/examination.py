@@ -67,10 +67,6 @@ class Examination(Frozen):
 def examine(path: Path, interruption: Interruption) -> Examination:
     """Examine the mount that a folder lies on, with no call but statfs.
 
-    Args:
-        path: A folder on it.
-        interruption: Ends it early.
-
     Raises:
         ReplayerError: The path does not exist, its mount does not answer, or it was interrupted.
     """

@@ -120,13 +120,7 @@ class Probe(Frozen):
 
 @dataclass(frozen=True)
 class _Place:
-    """Where the probe is made.
-
-    Attributes:
-        path: The folder on the mount.
-        sandbox: The probe's own folder there.
-        interruption: Ends it early.
-    """
+    """Where the probe is made: a folder on the mount, and the probe's own in it."""
 
     path: Path
     sandbox: Sandbox
@@ -134,12 +128,7 @@ class _Place:
 
 
 def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) -> Probe:
-    """Probe the mount that a folder lies on.
-
-    Args:
-        path: The folder.
-        interruption: Ends it early; the folder is removed all the same.
-        seconds: How long to probe.
+    """Probe the mount that a folder lies on; its own folder there is removed in any case.
 
     Raises:
         ReplayerError: It is no folder to write to, the mount does not answer, or the probe was

@@ -35,12 +35,7 @@ class Census:
         return equally(self.body["tables"][index])
 
     def draw(self, draw: Mapping[str, Any], sizes: Mapping[int, Spread]) -> Spread:
-        """Return what a draw gives.
-
-        Args:
-            draw: A draw of plan format 1.
-            sizes: The size of the entry bound to each slot.
-        """
+        """Return what a draw of plan format 1 gives, by the sizes of what slots are bound to."""
         match draw:
             case {"const": value}:
                 return equally([value])

@@ -29,10 +29,6 @@ def changed_datasets(scenario: Scenario, entries: Mapping[str, Sequence[Entry]])
 
     It may where it opens one to write, truncates, renames, removes or links it: a picked one, or
     one whose path a template can give. A name that no entry can have is that of a new file.
-
-    Args:
-        scenario: What is run.
-        entries: Those of each dataset.
     """
     played = [_Names(_flat(scenario, scenario.transactions[name])) for name in _played(scenario)]
     changed = {place for names in played for place in names.changed()}

@@ -32,12 +32,7 @@ def compile_plan(
 ) -> Plan:
     """Compile a scenario; what is not given is taken from it.
 
-    Args:
-        scenario: What to run.
-        users: How many users, at least 1.
-        seed: What every random draw comes from.
-        duration_ns: Measured time of a segment.
-        transactions: After how many transactions a user stops.
+    ``duration_ns`` and ``transactions`` (of each user) end a segment.
 
     Raises:
         PlanError: The datasets do not fit the users or the pickers.

@@ -27,9 +27,7 @@ def canonical_bytes(document: Mapping[str, Any]) -> bytes:
 class Plan:
     """Everything an engine needs to make the same calls again; immutable by convention.
 
-    Attributes:
-        body: The document of plan format 1 as plain values.
-        traces: What is replayed, in the order of ``traces`` in the document.
+    ``body`` is the document of plan format 1 as plain values, ``traces`` what its traces are.
     """
 
     body: Mapping[str, Any] = field(repr=False)

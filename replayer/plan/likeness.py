@@ -102,10 +102,8 @@ def compare_calls(
 ) -> Likeness:
     """Compare what a transaction is expected to do with what a trace's requests did.
 
-    Args:
-        said: The plan's transaction.
-        census: Of a trace: ``requests`` and, for each op, ``count``, ``errors`` and ``bytes``.
-        without: Calls to leave out on both sides, such as those on an archive that lies elsewhere.
+    ``census`` has the ``requests`` of a trace and, of each op, ``count``, ``errors``, ``bytes``.
+    Calls ``without`` are left out on both sides, such as those on an archive elsewhere.
     """
     without = {SAME_AS.get(name, name) for name in without}
     requests = int(census["requests"]) or 1

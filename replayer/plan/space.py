@@ -171,12 +171,9 @@ class SpaceEstimate:
 
 
 def count_names(parts: Sequence[Any], names_of: Mapping[int, float], users: int) -> float:
-    """Return how many names a template of plan format 1 gives to all users in a segment.
+    """Return how many names a template gives to all users in a segment.
 
-    Args:
-        parts: Of the template.
-        names_of: How many names each slot may be bound to.
-        users: How many there are.
+    ``names_of`` is the number of names that each slot may be bound to.
     """
     found = float(users) if {"user": True} in parts else 1.0
     for part in parts:

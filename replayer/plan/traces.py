@@ -18,12 +18,7 @@ _OUTSIDE = re.compile(r"[^a-z0-9]+")
 
 
 class Traces:
-    """The traces of a plan, each there once.
-
-    Attributes:
-        rows: As plan format 1 has them.
-        facts: Of the same traces, in the same order.
-    """
+    """The traces of a plan, each there once: ``rows`` of plan format 1, and their facts."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.rows: list[dict[str, str]] = []
@@ -70,13 +65,7 @@ def describe_trace(
     """Return what a trace is, and what laying out its tree takes.
 
     Each user beyond the first has files of its own of the same sizes; where requests are replayed,
-    that is the most that it can have of the tree at a time.
-
-    Args:
-        facts: The trace.
-        directory: Where its tree is laid out.
-        others: How many users replay it beside the first.
-        census: What all of it does, if there are others.
+    that is the most that it can have of the tree at a time. Others need a ``census``.
     """
     entries = facts.files + facts.directories + 1
     copies = others * census.own_entries if census else 0
@@ -100,14 +89,7 @@ def describe_trace(
 
 
 def replay_step(trace: int, request: str | None, pace: ReplayPace, speed: float) -> dict[str, Any]:
-    """Return the step of plan format 1 that replays a trace or one of its requests.
-
-    Args:
-        trace: Its index in the plan.
-        request: A label, or None for all of it.
-        pace: How its events follow each other.
-        speed: 1 is as recorded.
-    """
+    """Return the step of plan format 1 that replays a trace or one of its requests (None: all)."""
     percent = round(speed * AS_RECORDED)
     return {
         "do": "replay",

@@ -66,14 +66,7 @@ def show_time(value_ns: float) -> str:
 
 @dataclass(frozen=True)
 class LinearScale:
-    """Equal differences are equal distances.
-
-    Attributes:
-        low: The value at ``begin``.
-        high: The value at ``end``.
-        begin: A place.
-        end: A place.
-    """
+    """Equal differences are equal distances; ``low`` lies at ``begin``, ``high`` at ``end``."""
 
     low: float
     high: float
@@ -133,14 +126,7 @@ _STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis.
-
-    Attributes:
-        scale: Where values lie.
-        title: What it is; the template shows it below the axis that goes across.
-        show: A tick's value as text.
-        chosen: Where ticks go; None leaves it to the scale.
-    """
+    """An axis; ``show`` gives a tick's text, ``chosen`` where ticks go if not to the scale."""
 
     scale: LinearScale | LogScale
     title: str

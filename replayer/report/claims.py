@@ -26,13 +26,9 @@ CLAIM_BEYOND = 5
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a figure rests on.
+    """What a figure rests on: its value in each round with samples enough, and how many succeeded.
 
-    Attributes:
-        rounds: Its value in each round in which there were samples enough for it.
-        samples: How many succeeded.
-        resampled: What figures might have been; None where nothing can be drawn.
-        place: Which of these it is.
+    ``place`` is its column in what was resampled; that is None where nothing can be drawn.
     """
 
     rounds: Sequence[float]
@@ -51,12 +47,7 @@ def judge(
 ) -> tuple[Claim, Interval | None]:
     """Say whether what was measured shows a difference from the best, and how sure the ratio is.
 
-    Args:
-        own: What one figure rests on.
-        best: The same of the best one.
-        percent: Of a percentile; None: of a rate or a mean.
-        ratio: Own to best.
-        contenders: How many the figure ranks, with these two.
+    ``percent`` is None of a rate or a mean. ``contenders`` are ranked, with these two.
     """
     fewest = min(len(own.rounds), len(best.rounds))
     if not (has_samples(own, percent) and has_samples(best, percent)):

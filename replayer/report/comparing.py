@@ -47,13 +47,7 @@ from replayer.verdict.judgement import Verdict, judge
 
 @dataclass(frozen=True)
 class Side:
-    """One contender, before anything is compared.
-
-    Attributes:
-        label: How it is called.
-        record: Its run.
-        target: The target.
-    """
+    """One contender, before anything is compared."""
 
     label: str
     record: RunRecord
@@ -143,11 +137,7 @@ _Found = ComparedFigure | Unranked
 
 
 def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Comparison:
-    """Compare the targets of runs.
-
-    Args:
-        records: One run with several targets, or several runs.
-        plans: Whether runs of different plans may be compared.
+    """Compare the targets of one run, or of several; of different plans only if asked for.
 
     Raises:
         ReplayerError: The plans differ, or there is nothing to compare with.

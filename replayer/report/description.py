@@ -40,11 +40,7 @@ from replayer.verdict.judgement import Judgement
 
 
 def describe_machines(machines: Sequence[MachineFacts]) -> str:
-    """Return in one line what all have, and in what they differ.
-
-    Args:
-        machines: One for each process; several may be of the same host.
-    """
+    """Return in one line what the machines of all processes have, and in what they differ."""
     hosts = len({machine.host for machine in machines})
     several, all_of_them, each = (
         (f"{hosts} machines: ", " in all", " each") if hosts > 1 else ("", "", "")

@@ -39,13 +39,9 @@ AT_ONCE_S = 3.0
 
 @dataclass(frozen=True)
 class Sentence:
-    """One finding in words.
+    """One finding in words, ``short`` for a headline.
 
-    Attributes:
-        label: What kind it is.
-        weight: ``alarm`` for what makes figures of the run as a whole misleading.
-        text: The finding.
-        short: The same for a headline.
+    Its weight is ``alarm`` if it makes figures of the run as a whole misleading.
     """
 
     label: str

@@ -27,13 +27,7 @@ _Shown = TypeVar("_Shown")
 
 @dataclass(frozen=True)
 class Form(Generic[_Shown]):
-    """One form.
-
-    Attributes:
-        suffix: Of a file of that form.
-        media_type: What a browser is sent.
-        render: Makes the text, ending with a newline.
-    """
+    """One form: a file's suffix, what a browser is sent, and who makes the text."""
 
     suffix: str
     media_type: str
@@ -79,12 +73,7 @@ class UnwritableError(ReplayerError):
 
 @dataclass(frozen=True)
 class ReportFiles:
-    """Where a run's report goes at its end, beside what is printed; None: not asked for.
-
-    Attributes:
-        html: The page.
-        junit: The verdict for a pipeline.
-    """
+    """Files for a run's report beside what is printed; None: not asked for."""
 
     html: Path | None = None
     junit: Path | None = None
@@ -119,12 +108,7 @@ def _refused(path: Path | None, render: Callable[[], str]) -> Iterator[ReplayerE
 
 @dataclass(frozen=True)
 class Destination:
-    """Where one report goes, and in which form.
-
-    Attributes:
-        file: A new one; None: it is printed.
-        form: What it is written as.
-    """
+    """Where one report goes (None: it is printed), and in which form."""
 
     file: Path | None
     form: str
@@ -139,11 +123,8 @@ class Destination:
     ) -> Self:
         """Choose from what was asked for.
 
-        Args:
-            html: A file for a page, instead of anything else.
-            output: A file for what would be printed; its name says the form if nothing else does.
-            form: The form that was asked for.
-            suffixes: The forms that there are, by the suffix of a file.
+        ``html`` is a file for a page instead of anything else, ``output`` one for what would be
+        printed. The suffix of that one says the form if nothing else does.
 
         Raises:
             ReplayerError: Both files are named.

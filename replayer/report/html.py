@@ -62,11 +62,8 @@ _MOST_INCIDENTS = 30  # chosen
 def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str:
     """Render runs as one HTML page, ranked against each other where they did the same work.
 
-    Args:
-        records: The runs.
-        plans: With different plans they are ranked by what bears the same name.
-
-    More targets than can be held side by side are not ranked, and the page says so.
+    With different plans they are ranked by what bears the same name. More targets than can be held
+    side by side are not ranked, and the page says so.
     """
     materials = [_collect(record) for record in records]
     targets = sum(len(material.document.targets) for material in materials)

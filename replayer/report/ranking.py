@@ -66,13 +66,8 @@ _OP_FIGURES = 2  # of ops: p50 and p95
 class Entrant:
     """A contender with what was measured.
 
-    Attributes:
-        label: How it is called.
-        summary: Its figures.
-        latencies: Of its transactions that succeeded, by name and round.
-        distributions: Its distributions in time, of all targets of its run.
-        seed: Of its run, for resampling.
-        order: How its transactions ran.
+    ``latencies`` are of transactions that succeeded, by name and round, ``distributions`` of all
+    targets of its run.
     """
 
     label: str

@@ -43,13 +43,7 @@ _PIPE_WIDTH = 120  # chosen: a pipe has no width; what most editors and logs sho
 
 @dataclass(frozen=True)
 class Style:
-    """What a text may look like.
-
-    Attributes:
-        width: Columns, at least 80 are used; in a pipe what COLUMNS asks for.
-        codes: Escape codes by role; empty: no colour.
-        encoding: What the stream can hold.
-    """
+    """What a text may look like: columns, codes by role (none: no colour), encoding."""
 
     width: int = _PIPE_WIDTH
     codes: dict[Role, str] = field(default_factory=dict)
@@ -105,14 +99,9 @@ def cut(text: str, width: int) -> str:
 
 
 def fold(lines: Iterable[str], style: Style, indent: int | None = None) -> Iterator[str]:
-    """Yield lines; one that is too wide goes on in the next.
+    """Yield lines; one that is too wide goes on in the next, below the text behind the label.
 
-    No word is broken: a path can still be copied.
-
-    Args:
-        lines: The lines.
-        style: How wide they may be.
-        indent: Where the next lines begin; None: below the text behind the label.
+    No word is broken: a path can still be copied. ``indent`` says where else the next lines begin.
     """
     width = max(style.width, _NARROWEST)
     for line in lines:
@@ -137,12 +126,7 @@ _WIDEST_CELL = 30  # chosen: the widest figure takes 14; longer are names of tar
 
 @dataclass(frozen=True)
 class Column:
-    """A column.
-
-    Attributes:
-        title: What stands above.
-        need: Columns with the smallest need go first when there is no room.
-    """
+    """A column; those with the smallest need go first if there is no room."""
 
     title: str
     need: int
@@ -150,12 +134,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Grid:
-    """A finished grid.
-
-    Attributes:
-        lines: The header and one line a row.
-        left_out: Titles of columns that did not fit.
-    """
+    """A finished grid: the header and one line a row, and titles that did not fit."""
 
     lines: tuple[str, ...]
     left_out: tuple[str, ...]

@@ -51,11 +51,7 @@ from replayer.trace import TraceError, TraceFacts, find_trace, load_facts
 
 
 def load_traces(scenario: Scenario, folder: Path) -> Mapping[str, TraceFacts]:
-    """Return the facts of every trace, by the name that the scenario has for it.
-
-    Args:
-        scenario: Whose steps are looked through.
-        folder: What relative names begin at.
+    """Return the facts of every trace that a scenario names, by that name; relative to a folder.
 
     Raises:
         ScenarioError: There is no such trace, or no such request in it; with file and line.
@@ -179,10 +175,8 @@ MAX_DEPTH = 4
 def include_files(document: YamlDocument, folder: Path, depth: int = 0) -> YamlDocument:
     """Return a document with everything that its ``include`` names.
 
-    Args:
-        document: What the file says.
-        folder: Where the file is; the included ones are looked for there, then among the shipped.
-        depth: How many files have included this one.
+    Files are looked for in the folder of the one that includes them, then among the shipped ones.
+    ``depth`` files have included this one.
 
     Raises:
         ScenarioError: A file does not exist, cannot be read, or files include each other.
@@ -276,11 +270,7 @@ def parse_script(
 ) -> list[ScriptLine]:
     """Parse the table of a script.
 
-    Args:
-        text: The table.
-        source: What messages call it.
-        sequences: Those that exist.
-        instead: Sequences for words of the table, or None for those to leave out.
+    ``instead`` names sequences for words of the table, or None for lines to leave out.
 
     Raises:
         ScenarioError: It is no such table, or uses a sequence that does not exist.
@@ -336,11 +326,7 @@ def _load_script(scenario: Scenario, key: Key, step: Script, path: Path) -> Sequ
 
 
 def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Scenario:
-    """Load a scenario from its file, or a shipped one by its name.
-
-    Args:
-        path_or_name: ``wordpress-pages`` or a path such as ``mine/office.yaml``.
-        overrides: ``KEY.KEY=VALUE`` each, as given to ``--set``.
+    """Load a scenario from its file, or a shipped one by its name, with ``--set`` applied.
 
     Raises:
         ScenarioError: It does not exist or cannot be run; the message names file and line.
@@ -354,12 +340,7 @@ def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sc
 
 
 def parse_scenario(text: str, source: str, overrides: Sequence[str] = ()) -> Scenario:
-    """Parse the text of a scenario.
-
-    Args:
-        text: YAML.
-        source: What messages call it; manifests are looked for beside it when it is a path.
-        overrides: ``KEY.KEY=VALUE`` each, as given to ``--set``.
+    """Parse the text of a scenario; manifests are looked for beside its source if that is a path.
 
     Raises:
         ScenarioError: It cannot be run; the message names source and line.

@@ -292,10 +292,7 @@ def find_through_links(
 ) -> int | None:
     """Return the number of the entry that a path leads to, or None.
 
-    Args:
-        path: Within the dataset.
-        find: Gives the number of the entry with exactly this path.
-        link_of: Gives the target of an entry that is a link, None for others.
+    ``find`` gives the number of the entry with exactly a path, ``link_of`` the target of a link.
     """
     for _ in range(MAX_LINKS):
         number = find(path)

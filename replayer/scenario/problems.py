@@ -22,13 +22,7 @@ class ScenarioError(ReplayerError):
 
 
 def nearest_hint(name: str, known: Iterable[str], *, kind: str) -> str:
-    """Return a hint that names the known word nearest to a mistaken one.
-
-    Args:
-        name: What was written.
-        known: What would have been right.
-        kind: What the words are, in the plural ("keys", "datasets").
-    """
+    """Return a hint that names the known word nearest to a mistaken one; ``kind`` is a plural."""
     words = list(known)
     near = difflib.get_close_matches(name, words, n=1, cutoff=0.6)
     if near:

@@ -61,12 +61,7 @@ STARTS = 2.0  # chosen: a step starts a program, and works out a report at its e
 
 @dataclass(frozen=True)
 class StepShare:
-    """What a step may take.
-
-    Attributes:
-        limit_s: All of it; then it is asked to end.
-        seconds: Measuring each target.
-    """
+    """What a step may take: in all, before it is asked to end, and measuring each target."""
 
     limit_s: float
     seconds: int
@@ -74,12 +69,9 @@ class StepShare:
 
 @dataclass
 class Budget:
-    """What is left of the time.
+    """What is left of the time, until an ``end`` on the monotonic clock.
 
-    Attributes:
-        end: When the last step must have ended, on the monotonic clock.
-        targets: How many targets each step measures.
-        beside_s: How long a step is expected to take beside measuring.
+    ``beside_s`` is how long a step is expected to take beside measuring.
     """
 
     end: float

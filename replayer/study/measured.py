@@ -18,14 +18,7 @@ from replayer.verdict.judgement import Verdict, judge
 
 @dataclass(frozen=True)
 class Measured:
-    """What a step has measured, and what that proves.
-
-    Attributes:
-        place: Which step of the study it is.
-        record: Its run.
-        summary: Its figures.
-        verdict: What they prove.
-    """
+    """What a step (by its place in the study) has measured, and what that proves."""
 
     place: int
     record: RunRecord

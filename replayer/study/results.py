@@ -62,14 +62,7 @@ def find_evidence(
 def shows_difference(
     column: TableColumn, own: RankedCell, best: RankedCell, rows: int
 ) -> bool | None:
-    """Whether what was measured shows a difference; None: too little was measured to tell.
-
-    Args:
-        column: What the rows are ranked by.
-        own: One row.
-        best: The best of the user's.
-        rows: How many of the user's have it.
-    """
+    """Whether one row differs from the best of the user's ``rows``; None: too little to tell."""
     if min(len(each.evidence.rounds) for each in (own, best)) < CLAIM_ROUNDS:
         return None
     # Of a time that is told from a rate the rate is what was drawn.

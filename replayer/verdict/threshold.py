@@ -55,13 +55,7 @@ _BYTES: _Units = {
 
 @dataclass(frozen=True)
 class Metric:
-    """What is compared.
-
-    Attributes:
-        kind: ``percentile`` and so on.
-        part: Which time of a transaction; ops have only one.
-        percent: Of a percentile; None for the others.
-    """
+    """What is compared: of a percentile which, of a transaction which of its times."""
 
     kind: Literal["percentile", "mean", "min", "max", "errors", "rate", "throughput", "bytes"]
     part: Part = "latency"
@@ -116,13 +110,7 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Names:
-    """What thresholds may name.
-
-    Attributes:
-        targets: All that there are.
-        transactions: Those that are known; None: the tasks of a locustfile bring their own.
-        ops: Those that are known.
-    """
+    """What thresholds may name; with a locustfile, whose tasks bring their own, any transaction."""
 
     targets: tuple[str, ...]
     transactions: tuple[str, ...] | None
@@ -156,10 +144,7 @@ def with_default(
     """Add to thresholds that there are no errors, unless one of them is about all errors.
 
     The added one is judged on what no other one about errors names: a target, a transaction, an op.
-
-    Args:
-        given: Texts, and where each was written.
-        source: ``DEFAULT`` or ``AS_RECORDED``: what is said of the added one.
+    ``given`` are texts, each with where it was written; ``source`` is that of the added one.
 
     Raises:
         ReplayerError: A text is no threshold.

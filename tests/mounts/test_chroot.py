@@ -17,7 +17,7 @@ PROGRAM = """\
 import os, sys, json, encodings.idna
 from pathlib import Path
 from replayer.capture.roots import check_roots
-from replayer.doctor import examine
+from replayer.doctor.examination import examine
 from replayer.run.interruption import Interruption
 os.chroot(sys.argv[1])
 os.chdir("/")
