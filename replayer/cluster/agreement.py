@@ -4,7 +4,6 @@ A worker with a scenario of its own compiles it with the master's numbers, and m
 plan. A worker without a scenario takes the master's plan, which names no path.
 """
 
-import argparse
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -19,13 +18,13 @@ from replayer.plan.document import Plan
 from replayer.run.ledger import MeasuredInterval
 from replayer.run.options import Settings
 from replayer.run.prepared_run import RunRequest, chosen_targets
-from replayer.run.roles import DEFAULT_TIMEOUT_S
+from replayer.run.roles import DEFAULT_TIMEOUT_S, ClusterSettings
 from replayer.run.verification import refuse_others
-from replayer.run.workload import Load, Workload, make_workload
+from replayer.run.workload import Workload, make_workload
 from replayer.scenario.overrides import names_file
 from replayer.trace import TraceFacts, load_facts, shipped_traces
 
-__all__ = ["Agreement", "PoolTerms", "agree", "agreed_workload", "names_of", "refuse_differences"]
+__all__ = ["Agreement", "agree", "agreed_workload", "names_of", "refuse_differences"]
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,11 @@ class Agreement:
     """Workers that can work on one run.
 
     Attributes:
-        worker pool: They.
+        pool: They.
         targets: What the first of them says of each target, as run.json has it.
         procedure: How caches are brought into their state, in words.
         machine: The first one's; each client of the run has its own.
+        terms: How long they are waited for, and what becomes of the run when one is lost.
         watch: Who follows the run, interval by interval.
     """
 
@@ -44,20 +44,8 @@ class Agreement:
     targets: tuple[Mapping[str, Any], ...]
     procedure: str
     machine: MachineFacts
+    terms: ClusterSettings
     watch: Callable[[MeasuredInterval], None]
-
-
-@dataclass(frozen=True)
-class PoolTerms:
-    """What the command line says beside the settings.
-
-    Attributes:
-        run_time_s: As it was given; None is left to the scenario.
-        timeout_s: After which silence a worker or master is lost.
-    """
-
-    run_time_s: int | None
-    timeout_s: float
 
 
 def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
@@ -87,7 +75,7 @@ def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
 def agree(
     pool: WorkerPool,
     request: RunRequest,
-    terms: PoolTerms,
+    terms: ClusterSettings,
     watch: Callable[[MeasuredInterval], None],
 ) -> Agreement:
     """Tell all workers what will be run, and have them check it and their targets.
@@ -105,7 +93,7 @@ def agree(
         "fingerprint": workload.plan.fingerprint,
         "targets": [target.name for target in request.targets],
         "users": workload.plan.users,
-        "run_time_s": terms.run_time_s,
+        "run_time_s": settings.run_time_s,
         "rounds": request.rounds,
         "seed": settings.seed,
         "changes": list(settings.changes),
@@ -126,6 +114,7 @@ def agree(
         targets=tuple(found[0]["targets"]),
         procedure="; ".join(dict.fromkeys(facts["procedure"] for facts in found)),
         machine=MachineFacts.model_validate(found[0]["machine"]),
+        terms=terms,
         watch=watch,
     )
 
@@ -161,9 +150,15 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
     if settings.scenario is None and settings.replay is None:
         return _taken(told)
     _refuse_paths(settings, told)
-    own = replace(settings, seed=told["seed"], changes=tuple(told["changes"]), cache=told["cache"])
-    load = Load(told["users"], told["run_time_s"], told["rounds"])
-    found = make_workload(own, load)
+    own = replace(
+        settings,
+        users=told["users"],
+        run_time_s=told["run_time_s"],
+        seed=told["seed"],
+        changes=tuple(told["changes"]),
+        cache=told["cache"],
+    )
+    found = make_workload(own, told["rounds"])
     if found.plan.fingerprint != told["fingerprint"]:
         message = (
             f"{found.source}: its plan is {found.plan.fingerprint[:SHORT]}, the master's "
@@ -178,23 +173,21 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
     return found
 
 
-def refuse_differences(
-    settings: Settings, options: argparse.Namespace, told: Mapping[str, Any]
-) -> None:
+def refuse_differences(settings: Settings, terms: ClusterSettings, told: Mapping[str, Any]) -> None:
     """Refuse what this worker was told to do differently from its master.
 
     Args:
         settings: The worker's own.
-        options: Its command line.
+        terms: Its own, too.
         told: The master's order.
 
     Raises:
         ReplayerError: Names the first option.
     """
-    timeout_s = None if options.worker_timeout == DEFAULT_TIMEOUT_S else options.worker_timeout
+    timeout_s = None if terms.timeout_s == DEFAULT_TIMEOUT_S else terms.timeout_s
     own: dict[str, tuple[object, object]] = {
-        "-u": (options.num_users, told["users"]),
-        "-t": (options.run_time, told["run_time_s"]),
+        "-u": (settings.users, told["users"]),
+        "-t": (settings.run_time_s, told["run_time_s"]),
         "--rounds": (settings.rounds, told["rounds"]),
         "--seed": (settings.seed, told["seed"]),
         "--set": (list(settings.changes) or None, told["changes"]),

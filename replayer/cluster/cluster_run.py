@@ -10,47 +10,36 @@ from functools import partial
 
 import gevent
 from gevent import Greenlet
-from locust.env import Environment
-from locust.runners import MasterRunner
 
-from replayer.cluster.agreement import Agreement, PoolTerms, agree, names_of
+from replayer.cluster.agreement import Agreement, agree, names_of
 from replayer.cluster.outcome import Outcome, list_clients
 from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.worker import Worker
-from replayer.cluster.worker_pool import WorkerPool
+from replayer.cluster.worker_pool import MasterPort, WorkerPool
 from replayer.cluster.workers_client import WorkersClient
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, exit_code_of
-from replayer.locust.controller import PhaseController
-from replayer.locust.local_run import make_request
-from replayer.locust.master import Master, dispatch_to
-from replayer.locust.stats_bridge import LocustStats
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import Target as TargetFacts
-from replayer.measure.runfolder import RunFolder, create_run_folder
+from replayer.measure.runfolder import create_run_folder
+from replayer.run.caches import refuse_idle_remount
+from replayer.run.controller import ControlledRun
 from replayer.run.exit_watchdog import last_words, tidies_for
 from replayer.run.interruption import Interruption, Level
-from replayer.run.options import Settings, options_of
+from replayer.run.local_run import make_request
+from replayer.run.options import Settings
 from replayer.run.prepared_run import RunRequest
 from replayer.run.progress import Observer
-from replayer.run.results import Shown, end_run
+from replayer.run.roles import ClusterSettings
 from replayer.run.targets import NamedTarget
 from replayer.run.writer import RunEnding, RunWriter, TargetsAsFound, load_facts, workload_facts
-
-__all__ = ["ClusterRun", "PersistentPool", "dismiss", "gather_pool", "open_cluster_run", "open_run"]
-
 
 CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
 LOST = "figures go on without it; it counts again if it comes back"
 FAREWELL_S = 5.0  # chosen: time for the workers to hear that there will be no run
 
 
-class ClusterRun:
-    """One run and its workers.
-
-    Attributes:
-        controller: Who leads through the segments.
-        shown: What came of its results, once it is closed.
-    """
+class ClusterRun(ControlledRun):
+    """A run whose users work in other processes."""
 
     def __init__(
         self,
@@ -59,30 +48,17 @@ class ClusterRun:
         recorder: MergedRecorder,
         client: WorkersClient,
     ) -> None:
-        self._request = request
+        super().__init__(request, client, recorder.writer)
         self._pool = agreement.pool
         self._recorder = recorder
         self._client = client
         self._watch: Greenlet[[], None] | None = None
         self._ended_with: tuple[RunWarning, ...] | None = None
-        self.shown = Shown(0)
-
-    def conduct(self, environment: Environment) -> None:
-        """Get ready to begin."""
-        self._environment = environment
-        self.controller = PhaseController(self._request, environment, self._client)
-        self._statistics = LocustStats(
-            environment, self._recorder.begin_epoch_ns, tuple(self._client.targets)
-        )
-        self._recorder.hand_to(self._statistics.merge)
-        if options_of(environment).headless:
-            options_of(environment).expect_workers = len(self._pool.living)
+        self._statistics = request.spawner.open_statistics(recorder.begin_epoch_ns, client.targets)
+        recorder.hand_to(self._statistics.merge)
+        if not agreement.terms.has_page:
+            self._pool.port.expect_workers(len(self._pool.living))
             self._watch = gevent.spawn(self._wait_for_locust)
-
-    @property
-    def folder(self) -> RunFolder:
-        """The run's records."""
-        return self._recorder.writer.folder
 
     def warnings(self) -> tuple[RunWarning, ...]:
         """Return what is wrong with the workers until now, and once it is over with the run."""
@@ -93,132 +69,102 @@ class ClusterRun:
             for worker in self._pool.workers
             if worker.lost is not None and not worker.handed_over
         )
-        return (*lost, *self._unread())
+        return (*lost, *self._pool.port.warnings())
 
     def start(self) -> None:
-        """Locust begins its test."""
+        """Begin, as the users come."""
         if self._watch is not None:
             self._watch.kill()
-        interruption = self._request.interruption
-        interruption.watch()  # Locust has taken SIGTERM meanwhile
-        interruption.on_urgent(self._hurry)
-        self.controller.start()
+        super().start()
 
     def _hurry(self) -> None:
-        """Have every user's call be interrupted; of a signal handler, and so not from within it."""
-        gevent.spawn(self._pool.tell, "interrupt")
+        gevent.spawn(self._pool.tell, "interrupt")  # a signal handler must not switch
 
     def close(self) -> int:
         """Write and show the results, and return the exit code."""
         self.controller.finish()
         self._client.settle()  # if it ended before it began
         self._pool.close()
-        self._request.progress.close()
-        outcome, failure = self._client.outcome or Outcome(), self.controller.failure
-        failure = failure or outcome.failure or self._recorder.record_failure()
-        interrupted = self._request.interruption.level > Level.NONE
-        if failure is None and not interrupted:
+        self.request.progress.close()
+        outcome = self._client.outcome or Outcome()
+        failure = self.controller.failure or outcome.failure or self._recorder.record_failure()
+        if failure is None and self.request.interruption.level is Level.NONE:
             failure = self._client.find_loss()
-        writer = self._recorder.writer
         if outcome.replay is not None:
-            writer.note_replay(results=outcome.replay)
-        ending = RunEnding(
-            status="failed" if failure else "interrupted" if interrupted else "finished",
+            self._writer.note_replay(results=outcome.replay)
+        ending = self._end(
+            failure,
+            outcome.task_failures,
             health=outcome.health,
-            failure=failure,
-            warnings=(*outcome.warnings, *self._unread()),
+            warnings=(*outcome.warnings, *self._pool.port.warnings()),
             clients=outcome.clients,
-            losses=outcome.losses,
-            task_failures=(*self.controller.shape_failures, *outcome.task_failures),
-            users=self.controller.shaped_users,
-            user_kinds=self.controller.user_kinds,
+            losses=outcome.leavings.losses,
         )
-        self.shown = shown = end_run(writer, ending, self._request.settings, failure)
         self._ended_with = (*ending.warnings, *self._health_warnings(outcome))
-        self.controller.failure = next(iter(shown.problems), None)
-        code = shown.exit_code
         last_words()
-        self._request.interruption.settle()
+        self.request.interruption.settle()
         self._statistics.release()
         self._pool.release()
-        for line in outcome.leavings:
-            _say(line)
-        if outcome.left and (not code or self._request.interruption.has_abandoned):
-            code = EXIT_ENVIRONMENT
-            self.shown = Shown(code, why="; ".join(outcome.leavings))
-            _say(f"replayer: exit code {code}, as not everything could be removed")
-        return code
-
-    def _unread(self) -> tuple[RunWarning, ...]:
-        runner = self._environment.runner
-        return runner.unread.warnings() if isinstance(runner, Master) else ()
+        return self._say_leavings(outcome.leavings)
 
     def _health_warnings(self, outcome: Outcome) -> tuple[RunWarning, ...]:
         if outcome.health is None:
             return ()
-        load = load_facts(self._request.workload, self._request.rounds)
+        load = load_facts(self.request.workload, self.request.rounds)
         machines = (client.machine for client in outcome.clients)
         return health_warnings(outcome.health, load, *machines)
 
     def _wait_for_locust(self) -> None:
         """Have Locust not wait for workers that are lost before it begins."""
-        options = options_of(self._environment)
-        runner = self._environment.runner
         while self._pool.living:
             self._pool.look()
-            options.expect_workers = len(self._pool.living)
+            self._pool.port.expect_workers(len(self._pool.living))
             gevent.sleep(0.1)
-        if runner is not None:
-            runner.quit()
+        self._pool.port.quit()
 
 
 def open_cluster_run(
-    environment: Environment, settings: Settings, observer: Observer
+    port: MasterPort, settings: Settings, terms: ClusterSettings, observer: Observer
 ) -> ClusterRun:
     """Gather the workers, have them agree, and have everything laid out; Locust waits meanwhile.
 
     Raises:
         ReplayerError: Something refuses, here or on a worker.
     """
-    runner, options = environment.runner, options_of(environment)
-    assert isinstance(runner, MasterRunner)  # noqa: S101 - whoever calls has looked
-    interruption = Interruption(tidies_for(environment.stop_timeout))
+    spawner = port.new_spawner()
+    interruption = Interruption(tidies_for(spawner.stop_timeout_s))
     interruption.watch()
-    pool = WorkerPool(runner, interruption, options.worker_timeout)
-    pool.watch_forks(options.processes or 0)
-    terms = PoolTerms(options.run_time, options.worker_timeout)
+    pool = WorkerPool(port, interruption, terms.timeout_s)
+    pool.watch_forks(terms.forks)
     try:
-        pool.gather(options.expect_workers, options.expect_workers_max_wait, observer.progress.say)
+        pool.gather(terms.expect_workers, terms.within_s, observer.progress.say)
         names = names_of(pool, settings)
         # Locust tells no paths to workers, and so a master's targets have none.
         targets = tuple(NamedTarget(name, ()) for name in names)
-        request = make_request(environment, settings, observer, targets, interruption)
-        agreement = agree(pool, request, terms, observer.watch)
-        return open_run(environment, request, agreement)
+        request = make_request(spawner, settings, observer, interruption, targets)
+        refuse_idle_remount(request.workload.cache, settings.remount_command)
+        return open_run(request, agree(pool, request, terms, observer.watch))
     except BaseException as error:
         observer.progress.close()
         dismiss(pool, error)
         raise
 
 
-def open_run(environment: Environment, request: RunRequest, agreement: Agreement) -> ClusterRun:
+def open_run(request: RunRequest, agreement: Agreement) -> ClusterRun:
     """Make the run folder, and have the workers make theirs, lay out and start their engines.
 
     Raises:
         ReplayerError: Something refuses, here or on a worker.
     """
     settings, pool = request.settings, agreement.pool
-    runner, options = environment.runner, options_of(environment)
-    assert isinstance(runner, MasterRunner)  # noqa: S101 - see above
     folder, workload = create_run_folder(settings.output, settings.runs), request.workload
     writer = RunWriter(folder, workload.plan.document())
     targets = tuple(TargetFacts.model_validate(each) for each in agreement.targets)
     found = TargetsAsFound(targets, agreement.machine, agreement.procedure)
     writer.begin(workload_facts(workload, settings.command, request.rounds, found))
     last_words(partial(_last_words, writer, pool))
-    names = tuple(target.name for target in request.targets)
     recorder = MergedRecorder(writer, pool, request.progress)
-    client = WorkersClient(runner, recorder, names, options.on_lost_worker)
+    client = WorkersClient(recorder, request, agreement.terms.on_lost_worker)
     try:
         _lay_out(client, agreement, writer.folder.id, request)
         recorder.begin()
@@ -234,10 +180,8 @@ def open_run(environment: Environment, request: RunRequest, agreement: Agreement
         raise
     recorder.hand_to(client.ledger.add)
     recorder.hand_to(agreement.watch)
-    dispatch_to(environment, {worker.id: worker.number for worker in pool.workers})
-    run = ClusterRun(request, agreement, recorder, client)
-    run.conduct(environment)
-    return run
+    pool.port.deal_to({worker.id: worker.number for worker in pool.workers})
+    return ClusterRun(request, agreement, recorder, client)
 
 
 def _lay_out(client: WorkersClient, agreement: Agreement, run: str, request: RunRequest) -> None:
@@ -312,48 +256,34 @@ class PersistentPool:
     """The workers of one page.
 
     Args:
-        environment: Locust's.
-        runner: Its runner.
+        port: Where their messages come from, and go to.
         settings: The command line's: its targets are those that every worker must have.
+        terms: How many are waited for, and for how long.
     """
 
-    def __init__(self, environment: Environment, runner: MasterRunner, settings: Settings) -> None:
-        self._environment = environment
+    def __init__(self, port: MasterPort, settings: Settings, terms: ClusterSettings) -> None:
         self._settings = settings
-        options = options_of(environment)
-        self._pool = WorkerPool(runner, Interruption(), options.worker_timeout, "wait")
-        self._pool.watch_forks(options.processes or 0)
+        self._terms = terms
+        self._pool = WorkerPool(port, Interruption(), terms.timeout_s, "wait")
+        self._pool.watch_forks(terms.forks)
 
-    def open(self, request: RunRequest, observer: Observer, run_time_s: int | None) -> ClusterRun:
+    def open(self, request: RunRequest, observer: Observer) -> ClusterRun:
         """Have those who are there agree on a run and prepare it.
 
         Args:
             request: What shall be run, on targets that are names.
             observer: Who is told.
-            run_time_s: As the form had it.
 
         Raises:
             ReplayerError: Too few are there, or one refuses.
         """
-        options, pool = options_of(self._environment), self._pool
+        pool, terms = self._pool, self._terms
         pool.renew(request.interruption)
         try:
-            with observer.progress.work(f"waiting for {options.expect_workers} or more workers"):
-                pool.gather(
-                    options.expect_workers, options.expect_workers_max_wait, observer.progress.say
-                )
+            with observer.progress.work(f"waiting for {terms.expect_workers} or more workers"):
+                pool.gather(terms.expect_workers, terms.within_s, observer.progress.say)
             names_of(pool, self._settings)
-            terms = PoolTerms(run_time_s, options.worker_timeout)
-            agreement = agree(pool, request, terms, observer.watch)
-            return open_run(self._environment, request, agreement)
+            return open_run(request, agree(pool, request, terms, observer.watch))
         except BaseException as error:
             dismiss(pool, error)
             raise
-
-
-def gather_pool(environment: Environment, settings: Settings) -> PersistentPool | None:
-    """Return the workers of a page; None where it plays its runs by itself."""
-    runner = environment.runner
-    return (
-        PersistentPool(environment, runner, settings) if isinstance(runner, MasterRunner) else None
-    )

@@ -32,6 +32,9 @@ CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, 
 REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
 
 
+NOTHING_LEFT = Leftovers((), ())
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the workers said at the end.
@@ -43,9 +46,7 @@ class Outcome:
         task_failures: What tasks of a locustfile raised, on all workers.
         failure: Why a worker's results are not whole.
         warnings: What a reader of the figures must know.
-        leavings: What is still on the targets, in lines.
-        left: Whether something could not be removed.
-        losses: What was taken away from the targets meanwhile, in sentences.
+        leavings: What is still on the targets.
     """
 
     clients: tuple[Client, ...] = ()
@@ -54,9 +55,7 @@ class Outcome:
     task_failures: tuple[TaskFailure, ...] = ()
     failure: ReplayerError | None = None
     warnings: tuple[RunWarning, ...] = ()
-    leavings: tuple[str, ...] = ()
-    left: bool = False
-    losses: tuple[str, ...] = ()
+    leavings: Leftovers = NOTHING_LEFT
 
 
 def gather_outcome(pool: WorkerPool, recorder: MergedRecorder) -> Outcome:
@@ -88,9 +87,7 @@ def gather_outcome(pool: WorkerPool, recorder: MergedRecorder) -> Outcome:
         ),
         failure=failure,
         warnings=tuple(_losses(clients)),
-        leavings=(*leavings.kept, *leavings.left),
-        left=bool(leavings.left),
-        losses=leavings.losses,
+        leavings=leavings,
     )
 
 

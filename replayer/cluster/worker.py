@@ -7,7 +7,7 @@ from typing import Any
 
 from replayer.cluster.wire import WorkerState
 
-__all__ = ["Worker"]
+__all__ = ["Worker", "users_of"]
 
 
 @dataclass(eq=False)
@@ -58,3 +58,8 @@ class Worker:
         """What it leaves on its targets if nobody else can remove it, in a line."""
         paths = shlex.join(each[0] for each in self.facts["paths"])
         return f"{self} may have left its folders behind: replayer clean {paths} removes them there"
+
+
+def users_of(number: int, workers: int, users: int) -> range:
+    """Return the users that a worker runs."""
+    return range(number, users, workers)

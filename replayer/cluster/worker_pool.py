@@ -7,14 +7,13 @@ import atexit
 import itertools
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import gevent
 from gevent.event import Event
-from locust.runners import MasterRunner
 
 from replayer.cluster import wire
 from replayer.cluster.forks import kill_fork
@@ -22,11 +21,10 @@ from replayer.cluster.wire import News
 from replayer.cluster.worker import Worker
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure.facts import collect_machine
+from replayer.measure.health import RunWarning
 from replayer.run.descendants import living_below
 from replayer.run.interruption import Interruption, Level
-
-__all__ = ["LostWorkerError", "Others", "Reminder", "WorkerPool"]
-
+from replayer.run.spawner import Spawner
 
 FIRST_S = 5.0  # chosen: whoever starts workers along with their master need not be told
 RARELY_S = 300.0
@@ -83,11 +81,46 @@ Loss = Callable[[Worker], None]
 Say = Callable[[str], None]
 
 
+Listener = Callable[..., None]
+"""Takes a message as ``msg``: ``node_id`` is the sender, ``data`` what it says."""
+
+
+class MasterPort(Protocol):
+    """What a pool asks of Locust's master: messages to workers, and users for them."""
+
+    def register_message(self, kind: str, listener: Listener) -> None:
+        """Hear messages of a kind."""
+
+    def send_message(self, kind: str, data: dict[str, Any], worker: str) -> None:
+        """Send a message to a worker."""
+
+    def order_of(self, worker: str) -> int:
+        """Return which place a worker has among those that came."""
+
+    def count_users(self, workers: Collection[str]) -> Mapping[str, int]:
+        """Return how many users of each class these workers run."""
+
+    def deal_to(self, numbers: Mapping[str, int]) -> None:
+        """Deal users to these workers alone, in the order of their numbers."""
+
+    def expect_workers(self, count: int) -> None:
+        """Have Locust begin its test with so many workers."""
+
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """Return what a reader of the figures must know of messages."""
+
+    def new_spawner(self) -> Spawner:
+        """Return what starts the users of one run."""
+
+    def quit(self) -> None:
+        """End the process."""
+
+
 class WorkerPool:
     """The workers of one run, or of one run after the other.
 
     Args:
-        runner: Locust's.
+        port: Where their messages come from, and go to.
         interruption: Who may end the wait for them.
         timeout_s: After which silence one is lost.
         others: What becomes of those that come late, and of all when a run is over.
@@ -102,12 +135,12 @@ class WorkerPool:
 
     def __init__(
         self,
-        runner: MasterRunner,
+        port: MasterPort,
         interruption: Interruption,
         timeout_s: float,
         others: Others = "go",
     ) -> None:
-        self._runner = runner
+        self.port = port
         self.others = others
         self._interruption = interruption
         self._timeout_s = timeout_s
@@ -129,9 +162,9 @@ class WorkerPool:
         self.on_news: Taker = lambda _worker, _news: None
         self.on_loss: Loss = lambda _worker: None
         self.on_return: Loss = lambda _worker: None
-        runner.register_message(wire.HELLO, self._meet)
-        runner.register_message(wire.ANSWER, self._hear_answer)
-        runner.register_message(wire.NEWS, self._hear_news)
+        port.register_message(wire.HELLO, self._meet)
+        port.register_message(wire.ANSWER, self._hear_answer)
+        port.register_message(wire.NEWS, self._hear_news)
 
     def gather(self, count: int, within_s: float, say: Say) -> None:
         """Wait until so many workers are there.
@@ -386,7 +419,7 @@ class WorkerPool:
 
     def _order(self, name: str) -> tuple[int, str]:
         """Return what workers are numbered by: the order in which they came to Locust."""
-        return self._runner.get_worker_index(name), name
+        return self.port.order_of(name), name
 
     def _wait(self, workers: Sequence[Worker], ticket: int, deadline_s: float | None) -> None:
         cancelled = False
@@ -406,7 +439,7 @@ class WorkerPool:
         return worker.lost is None and (ticket, worker.id) not in self._answers
 
     def _send(self, kind: str, data: dict[str, Any], worker: Worker) -> None:
-        self._runner.send_message(kind, data, client_id=worker.id)
+        self.port.send_message(kind, data, worker.id)
 
     def _lose(self, worker: Worker, why: str) -> None:
         if worker.lost is None and not self._closed:
@@ -428,7 +461,7 @@ class WorkerPool:
             return
         told = {"why": why, "exit_code": exit_code}
         message = {"ticket": 0, "do": "go", "told": told}
-        self._runner.send_message(wire.ORDER, message, client_id=name)
+        self.port.send_message(wire.ORDER, message, name)
 
     def _recall(self, name: str) -> None:
         """Have a worker that still plays another run, of a master that is gone, end that."""
@@ -436,7 +469,7 @@ class WorkerPool:
             self._turn_away(name)
             return
         told = {"ticket": 0, "do": "release", "told": {}}
-        self._runner.send_message(wire.ORDER, told, client_id=name)
+        self.port.send_message(wire.ORDER, told, name)
 
     def _hear_answer(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         worker = self._by_id.get(msg.node_id)

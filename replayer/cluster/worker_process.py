@@ -8,17 +8,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import gevent
 from gevent.event import Event
 from gevent.queue import Queue
-from locust import __version__
-from locust.env import Environment
-from locust.rpc import Message
-from locust.runners import STATE_INIT, WorkerRunner
 
 from replayer.cluster import wire
 from replayer.cluster.agreement import agreed_workload, refuse_differences
@@ -29,14 +25,13 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
 from replayer.measure.facts import collect_machine
 from replayer.run.exit_watchdog import last_words, tidies_for
 from replayer.run.interruption import InterruptedRunError, Interruption
-from replayer.run.options import Settings, options_of
+from replayer.run.options import Settings
 from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.progress import SilentProgress, make_progress
-from replayer.run.roles import is_forked
+from replayer.run.roles import ClusterSettings
+from replayer.run.spawner import Spawner
 from replayer.run.targets import NamedTarget
 from replayer.supervisor import leave_now
-
-__all__ = ["WorkerProcess", "open_worker_process"]
 
 BEAT_S = 0.25  # chosen: four signs of life a second, and a display that is live
 HELLO_S = 1.0
@@ -66,15 +61,44 @@ class DismissedError(ReplayerError):
         self.exit_code = int(told.get("exit_code", ReplayerError.exit_code))
 
 
+class WorkerPort(Protocol):
+    """What a worker asks of Locust: messages from and to the master, and users.
+
+    Attributes:
+        name: Locust's name of this worker.
+        stop_timeout_s: How long users may take to end.
+    """
+
+    name: str
+    stop_timeout_s: float
+
+    def register_message(self, kind: str, listener: Callable[..., None]) -> None:
+        """Hear messages of a kind: ``msg.data`` is what the master says."""
+
+    def send_message(self, kind: str, data: dict[str, Any]) -> None:
+        """Send a message to the master."""
+
+    def on_life(self, listener: Callable[..., None]) -> None:
+        """Hear of each heartbeat of the master."""
+
+    def get_ready(self) -> None:
+        """Stop the users, and be ready for the next run."""
+
+    def new_spawner(self) -> Spawner:
+        """Return what starts the users of one run."""
+
+    def quit(self) -> None:
+        """End the process."""
+
+
 class WorkerProcess:
     """One worker process."""
 
-    def __init__(self, environment: Environment, runner: WorkerRunner, settings: Settings) -> None:
-        self._environment = environment
-        self._runner = runner
+    def __init__(self, port: WorkerPort, settings: Settings, terms: ClusterSettings) -> None:
+        self._port = port
         self._settings = settings
-        self._stop_timeout_s = float(environment.stop_timeout or 0)
-        self._interruption = Interruption(tidies_for(self._stop_timeout_s))
+        self._terms = terms
+        self._interruption = Interruption(tidies_for(port.stop_timeout_s))
         self._orders: Queue[Mapping[str, Any]] = Queue()
         self._run: WorkerRun | None = None
         self._turn = 0
@@ -84,15 +108,13 @@ class WorkerProcess:
         self._code = 0
         self._is_tidy = Event()
         self._is_tidy.set()
-        self._silent = settings.quiet or is_forked(options_of(environment))
+        self._silent = settings.quiet or terms.is_forked
 
     def begin(self) -> None:
         """Listen, and say hello until the master answers."""
-        runner = self._runner
-        runner.register_message(wire.ORDER, self._hear)
-        runner.register_message(wire.TAKEN, self._hear_taken)
-        self._environment.events.heartbeat_received.add_listener(self._note_life)
-        self._environment.events.test_stop.add_listener(self._skip_locusts_pause)
+        self._port.register_message(wire.ORDER, self._hear)
+        self._port.register_message(wire.TAKEN, self._hear_taken)
+        self._port.on_life(self._note_life)
         self._leave_keys_to_the_master()
         last_words(self._last_words)
         gevent.spawn(self._obey)
@@ -102,13 +124,9 @@ class WorkerProcess:
     def _last_words(self) -> Iterable[str]:
         return () if self._run is None else self._run.last_words()
 
-    def _skip_locusts_pause(self, **_: object) -> None:
-        """Have Locust not sleep for its stop timeout: it would hear nothing meanwhile."""
-        self._environment.stop_timeout = 0.0  # the next run brings it along
-
     def _leave_keys_to_the_master(self) -> None:
         """Ignore what reaches every process of a terminal: the master ends the run."""
-        if is_forked(options_of(self._environment)):
+        if self._terms.is_forked:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
@@ -138,7 +156,7 @@ class WorkerProcess:
             "targets": targets,
         }
         while self._timeout_s is None and self._over is None:
-            self._send(wire.HELLO, hello)
+            self._port.send_message(wire.HELLO, hello)
             gevent.sleep(HELLO_S)
 
     def _hear(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
@@ -175,7 +193,7 @@ class WorkerProcess:
             except Exception as error:  # noqa: BLE001 - the master must hear of it
                 self._say(keep_bug(error))
                 answer["error"] = wire.pack_error(error)
-            self._send(wire.ANSWER, answer)
+            self._port.send_message(wire.ANSWER, answer)
 
     def _do(self, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any message
         if name == "prepare":
@@ -196,10 +214,10 @@ class WorkerProcess:
         self._timeout_s = float(told["timeout_s"])
         stay()  # from now on there is something to clean up, and a time to wait for the master
         numbers = told["numbers"]
-        number = numbers[self._runner.client_id]
+        number = numbers[self._port.name]
         self._say(f"is worker {number} of {len(numbers)} (from 0)")
-        if not is_forked(options_of(self._environment)):
-            refuse_differences(self._settings, options_of(self._environment), told)
+        if not self._terms.is_forked:
+            refuse_differences(self._settings, self._terms, told)
         request = RunRequest(
             settings=self._settings,
             workload=agreed_workload(self._own_workload(), told),
@@ -208,11 +226,13 @@ class WorkerProcess:
             schedule=(),
             progress=SilentProgress() if self._silent else make_progress(quiet=False),
             interruption=self._interruption,
-            stop_timeout_s=self._stop_timeout_s,
+            spawner=self._port.new_spawner(),
         )
         self._turn += 1
-        terms = WorkerTerms(number, len(numbers), told["keep"], self._turn)
-        self._run = WorkerRun(self._environment, request, terms, self._send)
+        terms = WorkerTerms(
+            number, len(numbers), told["keep"], self._turn, is_forked=self._terms.is_forked
+        )
+        self._run = WorkerRun(request, terms, self._port.send_message)
         return self._run.facts()
 
     def _targets(self, names: Sequence[str]) -> tuple[NamedTarget, ...]:
@@ -227,8 +247,7 @@ class WorkerProcess:
 
     def _own_workload(self) -> Settings:
         """Return what this worker was given to run; a page may choose something else."""
-        options = options_of(self._environment)
-        if is_forked(options) and not options.headless:
+        if self._terms.is_forked and self._terms.has_page:
             return replace(self._settings, scenario=None, replay=None)
         return self._settings
 
@@ -250,7 +269,7 @@ class WorkerProcess:
             if self._run is not None and self._run.reporter is not None:
                 self._run.reporter.tell(self._state())
             elif self._timeout_s is not None:
-                self._send(wire.NEWS, {"state": WorkerState().pack()})
+                self._port.send_message(wire.NEWS, {"state": WorkerState().pack()})
             self._look()
 
     def _look(self) -> None:
@@ -258,15 +277,17 @@ class WorkerProcess:
         silent_s = time.monotonic() - self._heard_s
         if self._interruption.presses and self._over is None:
             # The master shall not wait for it, but have what it has measured.
-            self._send(wire.NEWS, {"state": replace(self._state(), leaving=LEFT).pack()})
+            self._port.send_message(
+                wire.NEWS, {"state": replace(self._state(), leaving=LEFT).pack()}
+            )
             self._leave(InterruptedRunError("this worker was ended by its user"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
-            gevent.spawn(self._runner.quit)
+            gevent.spawn(self._port.quit)
         elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
             message = f"the master gave no sign of life for {self._timeout_s:g} s"
             self._leave(LostMasterError(message))
             self._clean_up()
-            gevent.spawn(self._runner.quit)
+            gevent.spawn(self._port.quit)
 
     def _state(self) -> WorkerState:
         return WorkerState() if self._run is None else self._run.state()
@@ -279,7 +300,7 @@ class WorkerProcess:
 
     def _clean_up_and_quit(self) -> None:
         self._clean_up()
-        self._runner.quit()
+        self._port.quit()
 
     def _dismiss(self, error: DismissedError, told: Mapping[str, Any]) -> None:
         """There will be no run: remove what was made for it."""
@@ -298,7 +319,7 @@ class WorkerProcess:
                 self._clean_up()
         finally:
             self._is_tidy.set()
-        gevent.spawn_later(BEAT_S, self._runner.quit)
+        gevent.spawn_later(BEAT_S, self._port.quit)
 
     def _release(self, why: str) -> None:
         """End what is left of this part, and be there for the next run."""
@@ -309,11 +330,8 @@ class WorkerProcess:
                 for line in run.remove_own():
                     self._say(line, always=True)
             run.release()
-        self._runner.stop()
-        self._runner.worker_state = STATE_INIT
-        # A new master does not know us yet.
-        self._runner.client.send(Message("client_ready", __version__, self._runner.client_id))
-        self._interruption = Interruption(tidies_for(self._stop_timeout_s))
+        self._port.get_ready()
+        self._interruption = Interruption(tidies_for(self._port.stop_timeout_s))
         self._timeout_s = None
         self._greeter.kill()
         self._greeter = gevent.spawn(self._greet)
@@ -332,23 +350,20 @@ class WorkerProcess:
         for line in left:
             self._say(line, always=True)
 
-    def _send(self, kind: str, data: dict[str, Any]) -> None:
-        self._runner.send_message(kind, data)
-
     def _say(self, text: str, *, always: bool = False) -> None:
         if always or not self._silent:
             sys.stderr.write(f"replayer: {text}\n")
 
 
-def open_worker_process(environment: Environment, settings: Settings) -> WorkerProcess:
+def open_worker_process(
+    port: WorkerPort, settings: Settings, terms: ClusterSettings
+) -> WorkerProcess:
     """Make a process a worker.
 
     Raises:
         ReplayerError: Its targets cannot be meant.
     """
-    runner = environment.runner
-    assert isinstance(runner, WorkerRunner)  # noqa: S101 - whoever calls has looked
     chosen_targets(settings)
-    worker = WorkerProcess(environment, runner, settings)
+    worker = WorkerProcess(port, settings, terms)
     worker.begin()
     return worker

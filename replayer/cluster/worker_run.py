@@ -11,23 +11,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 import gevent
-from locust.env import Environment
-from locust.runners import WorkerRunner
 
 from replayer._native import Engine
 from replayer.cluster import wire
 from replayer.cluster.reporter import Reporter, Send
 from replayer.cluster.wire import WorkerState
+from replayer.cluster.worker import users_of
 from replayer.errors import ReplayerError
-from replayer.locust.master import users_of
-from replayer.locust.runtime import Runtime
 from replayer.measure.facts import collect_machine
 from replayer.measure.runfolder import PARENT, RunFolder, create_run_folder
 from replayer.plan.summary import describe_plan
 from replayer.run.caches import Remounted, choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError
 from replayer.run.marker import marker_note
-from replayer.run.options import Keep, options_of
+from replayer.run.options import Keep
 from replayer.run.prepared_run import (
     OVERHEAD_OPS,
     PreparedRun,
@@ -37,7 +34,7 @@ from replayer.run.prepared_run import (
     put_away,
 )
 from replayer.run.replays import load_plan, read_results
-from replayer.run.roles import is_forked
+from replayer.run.runtime import Runtime
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
 from replayer.run.threads import call_in_thread
@@ -96,29 +93,27 @@ class WorkerTerms:
         workers: How many there are.
         keep: Whether, and as what, the folders stay on the targets.
         turn: How many parts this worker has had, with this one.
+        is_forked: Whether it is a fork of a command, and not the command itself.
     """
 
     number: int
     workers: int
     keep: Keep | None
     turn: int
+    is_forked: bool
 
 
 class WorkerRun:
     """What a worker has of one run.
 
     Args:
-        environment: Locust's.
         request: What is run, on the worker's own targets.
         terms: What the master said.
         send: How messages get to the master.
     """
 
-    def __init__(
-        self, environment: Environment, request: RunRequest, terms: WorkerTerms, send: Send
-    ) -> None:
+    def __init__(self, request: RunRequest, terms: WorkerTerms, send: Send) -> None:
         settings, workload = request.settings, request.workload
-        self._environment = environment
         self._terms = terms
         self._send = send
         self._procedure = choose_procedure(workload.cache, settings.remount_command)
@@ -214,7 +209,7 @@ class WorkerRun:
             overhead_ns=call_in_thread(engine.overhead_ns, OVERHEAD_OPS),
             restless=changes_files(plan),
         )
-        self._runtime = Runtime(self._session, self._environment, self._slots())
+        self._runtime = Runtime(self._session, self._slots())
         self._reporter = Reporter(self._send, writer.folder.path / "events.jsonl")
         self._runtime.pump.hand_to(self._reporter.add)
         self._runtime.start()
@@ -253,10 +248,8 @@ class WorkerRun:
         self._players.client.close_gauge()
 
     def stop_users(self) -> None:
-        """Have Locust stop its users."""
-        runner = self._environment.runner
-        if isinstance(runner, WorkerRunner):
-            runner.stop_users(runner.user_classes_count)
+        """Stop users that the engine cannot stop: those with Python tasks."""
+        self._players.client.stop_users()
 
     def end(self, grace_ns: int) -> int:
         """End the segment, in bounded time; returns how many users hang in the kernel for good."""
@@ -273,7 +266,7 @@ class WorkerRun:
         plan = self.request.workload.plan
         replay = read_results(session.engine, plan) if plan.traces else None
         health = runtime.health()
-        failed = runtime.failed_tasks.found()
+        failed = runtime.statistics.task_failures()
         status: Literal["failed", "finished"] = "failed" if failure else "finished"
         refused = self._record.end(RunEnding(status, health=health, task_failures=failed))
         failure = failure or refused
@@ -370,7 +363,7 @@ class WorkerRun:
     def release(self) -> None:
         """Let Locust count by itself again: another part may follow."""
         if self._runtime is not None:
-            self._runtime.release()
+            self._runtime.statistics.release()
 
     def inherit(self, successor: int | None) -> None:
         """Take over the folders of a worker that is lost, if this one is to remove them."""
@@ -409,7 +402,7 @@ class WorkerRun:
     def _open_record(self, run: str) -> None:
         output = self.request.settings.output
         name = f"{wire.read_name(run)}-{self._terms.number}"
-        if output is None or is_forked(options_of(self._environment)):
+        if output is None or self._terms.is_forked:
             output = PARTS / name
         elif self._terms.turn > 1:
             output = output.with_name(f"{output.name}-{self._terms.turn}")

@@ -5,9 +5,7 @@ one is what its user chose.
 """
 
 from dataclasses import replace
-from typing import Any, Literal
-
-from locust.runners import MasterRunner
+from typing import Any
 
 from replayer.cluster import wire
 from replayer.cluster.outcome import Outcome, gather_outcome
@@ -15,27 +13,23 @@ from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import LostWorkerError
 from replayer.errors import ReplayerError
-from replayer.locust.shapes import SpawnWatch
-from replayer.locust.users import count_native
+from replayer.run.controller import LoadClient
 from replayer.run.ledger import Ledger
+from replayer.run.prepared_run import RunRequest
 from replayer.run.progress import Hang
+from replayer.run.roles import OnLostWorker
 from replayer.run.schedule import ScheduledSegment
-
-__all__ = ["WorkersClient"]
-
-Policy = Literal["fail", "continue"]
 
 NS_PER_S = 1_000_000_000
 PATIENCE_S = 30.0  # chosen: beyond a segment's grace and the engine's own patience of 2 s
 
 
-class WorkersClient:
+class WorkersClient(LoadClient):
     """The engines of all workers, as one.
 
     Args:
-        runner: Locust's.
-        targets: Their names.
-        minutes: What they tell.
+        recorder: What they tell.
+        request: What they run.
         policy: What the user wants done when one is lost.
 
     Attributes:
@@ -44,20 +38,18 @@ class WorkersClient:
 
     def __init__(
         self,
-        runner: MasterRunner,
         recorder: MergedRecorder,
-        targets: tuple[str, ...],
-        policy: Policy,
+        request: RunRequest,
+        policy: OnLostWorker,
     ) -> None:
-        self.targets = targets
+        self.targets = tuple(target.name for target in request.targets)
         self.ledger = Ledger()
         self.outcome: Outcome | None = None
         pool = recorder.pool
         self._pool = pool
-        self._runner = runner
+        self._spawner = request.spawner
         self._recorder = recorder
         self._goes_on = policy == "continue"
-        self._spawns = SpawnWatch(runner.environment)
 
     def prepare(self, segment: ScheduledSegment) -> None:
         """One worker lays out what the segment needs; then each prepares its own caches."""
@@ -94,7 +86,9 @@ class WorkersClient:
         self._pool.order_all(self._pool.living, "close_gauge")
 
     def stop_users(self) -> None:
-        """Have each worker's Locust stop its users."""
+        """Have each worker stop users that its engine cannot stop: those with Python tasks."""
+        if not self._spawner.has_python_users:
+            return
         self._pool.order_all(self._pool.living, "stop_users", None, PATIENCE_S)
 
     def end(self, grace_ns: int) -> None:
@@ -107,11 +101,7 @@ class WorkersClient:
 
     def check(self) -> None:
         """Raise what a worker could not do, or that one is lost."""
-        self.watch()
-
-    def watch(self) -> None:
-        """Raise what a worker could not do, or that one is lost."""
-        self._spawns.check()
+        self._spawner.check()
         self._pool.look()
         for worker in self._pool.living:
             if worker.state.refusal is not None:
@@ -148,12 +138,17 @@ class WorkersClient:
             hint += "; --on-lost-worker continue would go on without it"
         return LostWorkerError(message, hint=hint)
 
-    def expected_users(self) -> int:
-        """Return how many users Locust runs on workers that are left, a thread each."""
+    def has_all_users(self) -> bool:
+        """Whether all users are started; those of a load shape come and go."""
+        return self._spawner.is_shaped or self._spawner.has_all
+
+    def lacks_threads(self) -> bool:
+        """Whether users that are started on workers that are left still wait for their threads."""
         living = {worker.id for worker in self._pool.living}
-        nodes = [node for node in self._runner.clients.values() if node.id in living]
-        environment = self._runner.environment
-        return sum(count_native(environment, node.user_classes_count) for node in nodes)
+        counts = self._pool.port.count_users(living)
+        return not self._spawner.is_shaped and self.running_users() < self._spawner.native_users(
+            counts
+        )
 
     def running_users(self) -> int:
         """Return how many users have a thread."""

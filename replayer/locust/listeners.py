@@ -16,16 +16,21 @@ from locust.argument_parser import timespan
 from locust.env import Environment
 from locust.runners import DistributedRunner, MasterRunner, WorkerRunner
 
-from replayer.cluster.cluster_run import ClusterRun, open_cluster_run
+from replayer.cluster.cluster_run import open_cluster_run
 from replayer.cluster.forks import forks_follow, forks_follow_no_more
 from replayer.cluster.worker_process import WorkerProcess, open_worker_process
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.locust.launch import command_line, parsed_already
-from replayer.locust.local_run import LocalRun, make_request, open_local_run
-from replayer.locust.master import read_carefully
+from replayer.locust.master import LocustMaster, read_carefully
 from replayer.locust.patches import correct_figures, find_refusal, leave_keys_alone, watch_csv_files
+from replayer.locust.spawner import LocustSpawner, hand_load_over, options_of
+from replayer.locust.worker import LocustWorker
 from replayer.preflight import check_process
+from replayer.run.caches import refuse_idle_remount
+from replayer.run.controller import ControlledRun
 from replayer.run.exit_watchdog import watch_exit
+from replayer.run.interruption import Interruption
+from replayer.run.local_run import make_request, open_local_run
 from replayer.run.metrics import Meter, serve_metrics
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
@@ -33,10 +38,15 @@ from replayer.run.options import (
     add_options,
     add_replay_options,
     add_scenario_options,
-    options_of,
+    parse_run_time,
 )
 from replayer.run.progress import Observer, at_the_terminal
-from replayer.run.roles import add_fleet_options, arrange_modes, refuse_idle_options
+from replayer.run.roles import (
+    ClusterSettings,
+    add_fleet_options,
+    arrange_modes,
+    refuse_idle_options,
+)
 from replayer.run.web_options import (
     LOOPBACK,
     add_metrics_option,
@@ -48,11 +58,9 @@ from replayer.run.web_options import (
 if TYPE_CHECKING:  # Locust's web server is not for headless runs
     from locust.web import WebUI
 
-    from replayer.web import RunControl
+    from replayer.web.run_control import RunControl
 
-__all__ = ["register"]
-
-_runs: dict[Environment, LocalRun | ClusterRun] = {}
+_runs: dict[Environment, ControlledRun] = {}
 _workers: dict[Environment, WorkerProcess] = {}
 _controls: "dict[Environment, RunControl]" = {}
 
@@ -128,8 +136,8 @@ def _read_time(text: str) -> int:
         argparse.ArgumentTypeError: It is none.
     """
     try:
-        return int(timespan(text))
-    except argparse.ArgumentTypeError:
+        return parse_run_time(text)
+    except ValueError:
         message = f"must be whole seconds, such as 90, 90s, 5m or 1h20m, got {text!r}"
         raise argparse.ArgumentTypeError(message) from None
 
@@ -155,21 +163,28 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
 def _open(environment: Environment, web_ui: "WebUI | None", settings: Settings) -> None:
     """Make the run that was asked for, or the page that asks for runs."""
     if web_ui is not None:
-        from replayer.web import open_run_control  # noqa: PLC0415 - see above
+        from replayer.locust.page import open_page  # noqa: PLC0415 - see above
 
-        control = _controls[environment] = open_run_control(environment, web_ui, settings)
+        control = _controls[environment] = open_page(environment, web_ui, settings)
         if (address := read_address(options_of(environment))) is not None:
             serve_metrics(control.meter, address)
         return
-    if isinstance(environment.runner, WorkerRunner):
-        _workers[environment] = open_worker_process(environment, settings)
+    runner, terms = environment.runner, ClusterSettings.read(options_of(environment))
+    if isinstance(runner, WorkerRunner):
+        port = LocustWorker(environment, runner)
+        _workers[environment] = open_worker_process(port, settings, terms)
         return
     observer = _listened_to(at_the_terminal(quiet=settings.quiet), environment)
-    if isinstance(environment.runner, MasterRunner):
-        _runs[environment] = open_cluster_run(environment, settings, observer)
-        return
-    request = make_request(environment, settings, observer)
-    _runs[environment] = open_local_run(request, environment, observer)
+    if isinstance(runner, MasterRunner):
+        master = LocustMaster(environment, runner)
+        run: ControlledRun = open_cluster_run(master, settings, terms, observer)
+    else:
+        request = make_request(LocustSpawner(environment), settings, observer, Interruption())
+        refuse_idle_remount(request.workload.cache, settings.remount_command)
+        request.interruption.watch()
+        run = open_local_run(request, observer)
+    hand_load_over(environment, run.request)
+    _runs[environment] = run
 
 
 def _listened_to(observer: Observer, environment: Environment) -> Observer:
@@ -182,7 +197,7 @@ def _listened_to(observer: Observer, environment: Environment) -> Observer:
     return meter.follow(observer)
 
 
-def _stage_of(environment: Environment) -> LocalRun | ClusterRun | None:
+def _run_of(environment: Environment) -> ControlledRun | None:
     control = _controls.get(environment)
     return _runs.get(environment) if control is None else control.run
 
@@ -197,7 +212,7 @@ def _refuse_modes(options: argparse.Namespace) -> None:
 
 
 def _start(environment: Environment, **_: object) -> None:
-    run = _stage_of(environment)
+    run = _run_of(environment)
     if run is not None:
         run.start()
 
@@ -205,13 +220,13 @@ def _start(environment: Environment, **_: object) -> None:
 def _everyone_is_there(user_count: int, **_: object) -> None:
     del user_count
     for environment in (*_runs, *_controls):
-        run = _stage_of(environment)
+        run = _run_of(environment)
         if run is not None:
-            run.controller.everyone_is_there()
+            run.request.spawner.note_all()
 
 
 def _finish_segment(environment: Environment, **_: object) -> None:
-    run = _stage_of(environment)
+    run = _run_of(environment)
     if run is not None:
         run.controller.finish()
 

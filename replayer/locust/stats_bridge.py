@@ -14,7 +14,9 @@ from locust import User, stats
 from locust.env import Environment
 
 from replayer._native import Transaction
+from replayer.locust.failures import FailedTasks
 from replayer.measure.hlog import Segment, Span, covered_s
+from replayer.measure.tasks import TaskFailure
 from replayer.run.ledger import RECENT_INTERVALS, MeasuredInterval, MeasuredRow, is_transaction
 
 __all__ = ["METHOD", "LocustStats", "MeasuredTime", "RateEntry", "Total"]
@@ -175,19 +177,19 @@ class LocustStats:
         self._times = [MeasuredTime() for _ in targets]
         self._whole_time = MeasuredTime()
         self._latest: set[Segment] = set()
-        self._others: list[Handler] = []
         self._upto_ns = 0
-        self._set_aside, self._own = _set_locust_aside(environment, self._others)
+        self._failed_tasks = FailedTasks(environment)
+        # As a listener of Locust's it would hear of every transaction of the engine, too.
+        others = [self._failed_tasks.note_request]
+        self._set_aside, self._own = _set_locust_aside(environment, others)
 
-    def hand_others_to(self, handler: Handler) -> None:
-        """Tell one more of requests that are none of the engine's, as Locust tells of them.
-
-        As a listener of Locust's it would be told of every transaction of the engine, too.
-        """
-        self._others.append(handler)
+    def task_failures(self) -> tuple[TaskFailure, ...]:
+        """Return what tasks of users raised until now, and which of their requests failed."""
+        return self._failed_tasks.found()
 
     def release(self) -> None:
         """Let Locust count by itself again: another run brings a bridge of its own."""
+        self._failed_tasks.unlisten()
         listened = self._environment.events.request
         listened.remove_listener(self._own)
         for handler in self._set_aside:

@@ -6,7 +6,6 @@ file calls. What users of a locustfile cannot take part in is refused here.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -15,21 +14,19 @@ from locust import User, task
 from locust.env import Environment
 from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 
-from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.locust.filesystem import FileSystem
 from replayer.measure import format_many
 from replayer.measure.kinds import UserKind
 from replayer.plan.document import Plan
-from replayer.run.doorbell import Mailbox
-from replayer.run.user_registry import UserRegistry, UserSlot
+from replayer.run.spawner import UserContext
+from replayer.run.user_registry import UserSlot
 
 __all__ = [
     "FileUser",
     "ScenarioUser",
-    "UserContext",
+    "context_of",
     "count_native",
-    "crew_of",
     "has_file_users",
     "has_file_users_alone",
     "has_python_users",
@@ -40,27 +37,6 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class UserContext:
-    """What the users of a run share.
-
-    Attributes:
-        engine: Their native threads.
-        user registry: Their numbers.
-        mailbox: Answers to users written in Python.
-        targets: How many targets there are.
-    """
-
-    engine: Engine
-    registry: UserRegistry
-    mailbox: Mailbox
-    targets: int
-
-    def target_of(self, number: int) -> int:
-        """Return the target that a user written in Python is dealt."""
-        return number % self.targets
-
-
 _contexts: WeakKeyDictionary[Environment, UserContext] = WeakKeyDictionary()
 
 
@@ -69,7 +45,7 @@ def join(environment: Environment, context: UserContext) -> None:
     _contexts[environment] = context
 
 
-def crew_of(environment: Environment) -> UserContext:
+def context_of(environment: Environment) -> UserContext:
     """Return what the environment's users share.
 
     Raises:
@@ -91,7 +67,7 @@ class _NativeUser(User):
 
     def __init__(self, environment: Environment) -> None:
         super().__init__(environment)
-        self._context = crew_of(environment)
+        self._context = context_of(environment)
         self._slot: UserSlot | None = None
 
     def _sit_down(self) -> UserSlot | None:

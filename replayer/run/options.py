@@ -6,6 +6,7 @@ chosen goes on as frozen ``Settings``.
 
 import argparse
 import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
@@ -30,7 +31,7 @@ __all__ = [
     "add_scenario_options",
     "add_target_options",
     "csv_prefix",
-    "options_of",
+    "parse_run_time",
     "read_report_files",
     "read_rounds",
     "read_seed",
@@ -180,9 +181,12 @@ DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a perso
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked to do, apart from Locust's own options.
+    """What a run was asked to do, by the command line or by the page's form.
 
     Attributes:
+        users: How many; None is left to the scenario.
+        spawn_rate: How many users arrive a second; None is left to the scenario.
+        run_time_s: Measured time per target; None is left to the scenario.
         scenario: A scenario's file or name; None when a trace is replayed, or when all users come
             from a locustfile.
         replay: The trace to replay and how; None when there is none.
@@ -203,6 +207,9 @@ class Settings:
         command: The command line, as the run folder keeps it.
     """
 
+    users: int | None = None
+    spawn_rate: float | None = None
+    run_time_s: int | None = None
     scenario: str | None = None
     replay: ReplaySettings | None = None
     targets: tuple[str, ...] = ()
@@ -225,6 +232,9 @@ class Settings:
     def read(cls, parsed: argparse.Namespace) -> "Settings":
         """Pick the settings out of a parsed command line."""
         return cls(
+            users=parsed.num_users,
+            spawn_rate=parsed.spawn_rate,
+            run_time_s=parsed.run_time,
             scenario=parsed.scenario,
             replay=ReplaySettings.read(parsed),
             targets=tuple(parsed.target),
@@ -270,21 +280,6 @@ def add_scenario_options(parser: Parser) -> None:
         metavar="KEY=VALUE",
         help="change the scenario, such as users.think_time=1s; repeatable",
     )
-
-
-class ParsedCommand(Protocol):
-    """What holds a parsed command line: Locust's environment."""
-
-    parsed_options: Any
-
-
-def options_of(environment: ParsedCommand) -> argparse.Namespace:
-    """Return the command line that Locust has parsed."""
-    if environment.parsed_options is None:
-        message = "this environment of Locust has no command line: start it with its own main()"
-        raise ReplayerError(message)
-    parsed: argparse.Namespace = environment.parsed_options
-    return parsed
 
 
 def add_target_options(parser: Parser) -> None:
@@ -404,6 +399,23 @@ def _read_number(text: str, low: int, high: int) -> int:
         message = f"must be a whole number from {low} to {high}, got {text!r}"
         raise argparse.ArgumentTypeError(message)
     return int(text)
+
+
+_TIME = re.compile(r"(?P<all>\d+)|((?P<h>\d+)h)?((?P<m>\d+)m)?((?P<s>\d+)s)?")
+
+
+def parse_run_time(text: str) -> int:
+    """Parse a time as Locust has it, such as 90, 90s, 5m or 1h20m, into seconds.
+
+    Raises:
+        ValueError: It is none.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None or not text:
+        message = f"no time: {text!r}"
+        raise ValueError(message)
+    units = (("all", 1), ("h", 3600), ("m", 60), ("s", 1))
+    return sum(int(found[name] or 0) * seconds for name, seconds in units)
 
 
 CSV_NAME = "locust"

@@ -24,6 +24,7 @@ from replayer.run.options import Settings
 from replayer.run.progress import ProgressDisplay
 from replayer.run.replays import load_plan, make_event_log
 from replayer.run.schedule import ScheduledSegment
+from replayer.run.spawner import Spawner
 from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
 from replayer.run.targets import (
     DEFAULT_FOLDER,
@@ -57,7 +58,12 @@ OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a session is made from."""
+    """What a run is made from.
+
+    Attributes:
+        spawner: Starts its users.
+        spawn_rate: How many users it starts a second.
+    """
 
     settings: Settings
     workload: Workload
@@ -66,7 +72,13 @@ class RunRequest:
     schedule: tuple[ScheduledSegment, ...]
     progress: ProgressDisplay
     interruption: Interruption
-    stop_timeout_s: float
+    spawner: Spawner
+    spawn_rate: float = 1.0
+
+    @property
+    def stop_timeout_s(self) -> float:
+        """How long users may take to end."""
+        return self.spawner.stop_timeout_s
 
 
 @dataclass(frozen=True)

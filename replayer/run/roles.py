@@ -8,6 +8,8 @@ import argparse
 import socket
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from replayer.errors import ReplayerError
 from replayer.run.addresses import find_host, put_address, try_address
@@ -17,11 +19,12 @@ from replayer.run.web_options import LOOPBACK
 __all__ = [
     "DEFAULT_TIMEOUT_S",
     "EVERYWHERE",
+    "ClusterSettings",
+    "OnLostWorker",
     "add_fleet_options",
     "add_locusts_fleet_options",
     "arrange_modes",
     "fleet_words",
-    "is_forked",
     "refuse_idle_options",
 ]
 
@@ -30,6 +33,7 @@ DEFAULT_TIMEOUT_S = 10
 """Chosen: heartbeats come each second, and a busy machine may well miss a few."""
 EVERYWHERE = "*"
 EACH_CPU = -1  # Locust's number for as many as there are
+OnLostWorker = Literal["fail", "continue"]
 LOCUSTS = (
     "master_bind_host",
     "master_bind_port",
@@ -91,9 +95,40 @@ def fleet_words(arguments: argparse.Namespace) -> list[str]:
     ]
 
 
-def is_forked(options: argparse.Namespace) -> bool:
-    """Whether this worker is one of the processes of a command line, and not the command itself."""
-    return bool(options.worker and options.processes)
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What master and workers were asked to do.
+
+    Attributes:
+        forks: How many workers this process has forked.
+        expect_workers: How many workers a master waits for.
+        within_s: For how long; 0: until they are there.
+        timeout_s: After which silence a worker or master is lost.
+        on_lost_worker: What a master does then.
+        is_forked: Whether this worker is a fork of a command, and not the command itself.
+        has_page: Whether runs are ordered by the web page.
+    """
+
+    forks: int = 0
+    expect_workers: int = 1
+    within_s: float = 0.0
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    on_lost_worker: OnLostWorker = "fail"
+    is_forked: bool = False
+    has_page: bool = False
+
+    @classmethod
+    def read(cls, parsed: argparse.Namespace) -> "ClusterSettings":
+        """Pick the settings out of a parsed command line."""
+        return cls(
+            forks=parsed.processes or 0,
+            expect_workers=parsed.expect_workers,
+            within_s=parsed.expect_workers_max_wait,
+            timeout_s=parsed.worker_timeout,
+            on_lost_worker=parsed.on_lost_worker,
+            is_forked=bool(parsed.worker and parsed.processes),
+            has_page=not parsed.headless,
+        )
 
 
 def arrange_modes(options: argparse.Namespace) -> None:

@@ -22,7 +22,7 @@ from replayer.scenario.units import read_rate
 from replayer.trace import TraceFacts, load_facts
 from replayer.verdict.threshold import AS_RECORDED, with_default
 
-__all__ = ["Load", "Workload", "changes_files", "make_workload"]
+__all__ = ["Workload", "changes_files", "make_workload"]
 
 
 NS_PER_S = 1_000_000_000
@@ -42,15 +42,6 @@ FREE_FORM: dict[str, object] = {
     "warm_up_ns": 0,
 }
 """The plan of a locustfile whose users are all written in Python: it lays out nothing."""
-
-
-@dataclass(frozen=True)
-class Load:
-    """What the command line says of users and time; None is left to the scenario."""
-
-    users: int | None
-    run_time_s: int | None
-    rounds: int
 
 
 @dataclass(frozen=True)
@@ -105,27 +96,31 @@ class Workload:
         return int(self.plan.body["warm_up_ns"])
 
 
-def make_workload(settings: Settings, load: Load) -> Workload:
+def make_workload(settings: Settings, rounds: int) -> Workload:
     """Load and compile the scenario or trace, or make the plan of a locustfile without one.
+
+    Args:
+        settings: What is asked for.
+        rounds: Turns of each target, which share the run time.
 
     Raises:
         ReplayerError: It cannot be run.
     """
     if settings.replay is not None:
-        return _replay(settings, settings.replay, load)
+        return _replay(settings, settings.replay, rounds)
     if settings.scenario is None:
-        return _free_form(settings, load)
+        return _free_form(settings, rounds)
     scenario = load_scenario(settings.scenario, settings.changes)
     plan = compile_plan(
         scenario,
-        users=load.users,
+        users=settings.users,
         seed=settings.seed,
-        duration_ns=_segment_ns(load, scenario.duration_ns),
+        duration_ns=_segment_ns(settings, rounds, scenario.duration_ns),
     )
     return Workload(
         plan=plan,
         source=settings.scenario,
-        duration_ns=_total_ns(load, scenario.duration_ns),
+        duration_ns=_total_ns(settings, scenario.duration_ns),
         ramp_up_ns=scenario.users.ramp_up_ns,
         cache=settings.cache or scenario.cache,
         thresholds=with_default(
@@ -141,7 +136,7 @@ def make_workload(settings: Settings, load: Load) -> Workload:
     )
 
 
-def _replay(settings: Settings, replay: ReplaySettings, load: Load) -> Workload:
+def _replay(settings: Settings, replay: ReplaySettings, rounds: int) -> Workload:
     if settings.scenario is not None:
         message = f"--scenario and --trace exclude each other, got {settings.scenario} as well"
         raise ReplayerError(message, hint="a scenario may name traces: see scenarios/README.md")
@@ -153,14 +148,14 @@ def _replay(settings: Settings, replay: ReplaySettings, load: Load) -> Workload:
         rate=None if replay.rate is None else read_rate(replay.rate),
         loops=replay.loops,
         requests=requests,
-        users=load.users,
+        users=settings.users,
         seed=1 if settings.seed is None else settings.seed,
-        duration_ns=_segment_ns(load, None),
+        duration_ns=_segment_ns(settings, rounds, None),
     )
     return Workload(
         plan=compile_replay(trace, options),
         source=replay.trace,
-        duration_ns=_total_ns(load, None),
+        duration_ns=_total_ns(settings, None),
         ramp_up_ns=0,
         cache=settings.cache or "as-is",
         thresholds=with_default(_stated(settings), AS_RECORDED),
@@ -189,13 +184,13 @@ def _arrivals(options: ReplayOptions, fast: str) -> str:
     return f"at random, {fast}" if options.rate is None else f"at random, {options.rate:g} a second"
 
 
-def _free_form(settings: Settings, load: Load) -> Workload:
+def _free_form(settings: Settings, rounds: int) -> Workload:
     seed = 1 if settings.seed is None else settings.seed
-    stop = {"duration_ns": _segment_ns(load, None), "transactions": None}
+    stop = {"duration_ns": _segment_ns(settings, rounds, None), "transactions": None}
     return Workload(
-        plan=Plan({**FREE_FORM, "users": load.users or 1, "seed": seed, "stop": stop}),
+        plan=Plan({**FREE_FORM, "users": settings.users or 1, "seed": seed, "stop": stop}),
         source="locustfile",
-        duration_ns=_total_ns(load, None),
+        duration_ns=_total_ns(settings, None),
         ramp_up_ns=0,
         cache=settings.cache or "as-is",
         thresholds=with_default(_stated(settings)),
@@ -203,13 +198,13 @@ def _free_form(settings: Settings, load: Load) -> Workload:
     )
 
 
-def _total_ns(load: Load, stated_ns: int | None) -> int | None:
-    return stated_ns if load.run_time_s is None else load.run_time_s * NS_PER_S
+def _total_ns(settings: Settings, stated_ns: int | None) -> int | None:
+    return stated_ns if settings.run_time_s is None else settings.run_time_s * NS_PER_S
 
 
-def _segment_ns(load: Load, stated_ns: int | None) -> int | None:
-    total_ns = _total_ns(load, stated_ns)
-    return None if total_ns is None else max(total_ns // load.rounds, 1)
+def _segment_ns(settings: Settings, rounds: int, stated_ns: int | None) -> int | None:
+    total_ns = _total_ns(settings, stated_ns)
+    return None if total_ns is None else max(total_ns // rounds, 1)
 
 
 WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC of Linux x86-64

@@ -9,11 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from locust.util.timespan import parse_timespan
-
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import PARENT
-from replayer.run.options import CacheState, Pace, ReplaySettings, Settings
+from replayer.run.options import CacheState, Pace, ReplaySettings, Settings, parse_run_time
 from replayer.run.targets import parse_targets
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
@@ -24,7 +22,6 @@ __all__ = [
     "REPLAY_PACES",
     "ForeignError",
     "RunForm",
-    "RunOrder",
     "make_form",
     "whole_number",
 ]
@@ -57,23 +54,6 @@ REPLAY_PACES = {
 
 class ForeignError(ReplayerError):
     """Something was sent that the form does not show."""
-
-
-@dataclass(frozen=True)
-class RunOrder:
-    """A run as the form asks for it.
-
-    Attributes:
-        settings: All but Locust's own options.
-        users: How many.
-        spawn_rate: How many arrive a second.
-        run_time_s: Measured time per target; None is left to the scenario.
-    """
-
-    settings: Settings
-    users: int
-    spawn_rate: float
-    run_time_s: int | None
 
 
 @dataclass(frozen=True)
@@ -115,8 +95,8 @@ class RunForm:
             "pace": _field(self._paces(), "when the next transaction begins"),
         }
 
-    def read(self, sent: Mapping[str, Sequence[str]]) -> RunOrder:
-        """Read what was sent.
+    def read(self, sent: Mapping[str, Sequence[str]]) -> Settings:
+        """Return the settings of the run that was ordered.
 
         Raises:
             ForeignError: It is not what the form shows.
@@ -125,15 +105,15 @@ class RunForm:
         _refuse_foreign(sent, LOCUSTS | OURS)
         _refuse_change(sent, "host", self.host)
         _refuse_change(sent, "profile", "")
-        return RunOrder(
-            settings=self._settings(sent),
+        return replace(
+            self._settings(sent),
             users=_read_users(_one(sent, "user_count")),
             spawn_rate=_read_rate(_one(sent, "spawn_rate")),
             run_time_s=_read_time(_one(sent, "run_time")),
         )
 
-    def read_replay(self, sent: Mapping[str, Sequence[str]], traces: Sequence[str]) -> RunOrder:
-        """Read what the page of traces sent.
+    def read_replay(self, sent: Mapping[str, Sequence[str]], traces: Sequence[str]) -> Settings:
+        """Return the settings of the replay that the page of traces ordered.
 
         Args:
             sent: Fields and their values.
@@ -148,9 +128,11 @@ class RunForm:
         cache = _pick(sent, "cache", REPLAY_CACHES)
         pace = cast("Pace", _pick(sent, "pace", list(REPLAY_PACES)))
         replay = ReplaySettings(trace=_pick(sent, "trace", traces), pace=pace)
-        settings = self._common(sent, cast("CacheState", cache))
-        return RunOrder(
-            settings=replace(settings, scenario=None, replay=replay, changes=()),
+        return replace(
+            self._common(sent, cast("CacheState", cache)),
+            scenario=None,
+            replay=replay,
+            changes=(),
             users=users,
             spawn_rate=float(users),
             run_time_s=_read_time(_one(sent, "run_time")),
@@ -279,8 +261,8 @@ def _read_time(text: str) -> int | None:
     if not text.strip():
         return None
     try:
-        seconds = int(parse_timespan(text))
-    except (ValueError, OverflowError):
+        seconds = parse_run_time(text)
+    except ValueError:
         seconds = 0
     if seconds < 1:
         message = f"run time must be such as 20, 20s, 3m, 2h or 1h20m, got {text!r}"

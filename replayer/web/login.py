@@ -10,15 +10,15 @@ from hashlib import sha256
 
 import gevent
 from flask import Blueprint, Flask, Response, redirect, render_template, request, url_for
-from flask_login import UserMixin, current_user, login_user, logout_user
+from flask_login import LoginManager, UserMixin, current_user, login_user, logout_user
 from gevent.lock import BoundedSemaphore
-from locust.web import WebUI
 
 __all__ = ["install", "views"]
 
 WAIT_S = 1.0  # chosen: long for who guesses, short for who slips
 OPEN_TO_ALL = frozenset({"replayer.login", "replayer.assets", "static"})
 KNOWN = "known"
+SECRET = "replayer.secret"  # noqa: S105 - where the application keeps it
 
 
 class _Known(UserMixin):  # type: ignore[misc] # flask_login is not typed
@@ -27,21 +27,24 @@ class _Known(UserMixin):  # type: ignore[misc] # flask_login is not typed
     id = KNOWN
 
 
-def install(web_ui: WebUI, secret: str) -> None:
+def install(app: Flask, manager: LoginManager, secret: str, *, tls: bool) -> None:
     """Have every view ask for a session, which the secret opens."""
-    app = web_ui.app
-    assert app is not None  # noqa: S101 - Locust makes it in its constructor
     app.secret_key = secrets.token_bytes(32)
     app.config.update(
         SESSION_COOKIE_NAME="replayer",
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Strict",
-        SESSION_COOKIE_SECURE=bool(web_ui.tls_cert and web_ui.tls_key),
+        SESSION_COOKIE_SECURE=tls,
     )
-    web_ui.login_manager.login_view = "replayer.login"
-    web_ui.login_manager.user_loader(lambda name: _Known() if name == KNOWN else None)
-    app.extensions["replayer.secret"] = sha256(secret.encode()).digest()
+    manager.login_view = "replayer.login"
+    manager.user_loader(lambda name: _Known() if name == KNOWN else None)
+    app.extensions[SECRET] = sha256(secret.encode()).digest()
     app.before_request(_ask)
+
+
+def is_installed(app: Flask) -> bool:
+    """Whether the page asks for a secret."""
+    return SECRET in app.extensions
 
 
 def views(blueprint: Blueprint, app: Flask) -> None:
@@ -50,7 +53,7 @@ def views(blueprint: Blueprint, app: Flask) -> None:
 
     @blueprint.route("/login", methods=["GET", "POST"])
     def login() -> Response | tuple[str, int] | str:
-        if "replayer.secret" not in app.extensions:
+        if not is_installed(app):
             return _to("locust.index")
         if request.method == "GET":
             return render_template("replayer/login.html", wrong=False)
@@ -68,7 +71,7 @@ def views(blueprint: Blueprint, app: Flask) -> None:
 
 
 def _is_right(app: Flask, sent: str) -> bool:
-    known: bytes = app.extensions["replayer.secret"]
+    known: bytes = app.extensions[SECRET]
     return hmac.compare_digest(sha256(sent.strip().encode()).digest(), known)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from flask import (
     Blueprint,
+    Flask,
     Response,
     current_app,
     jsonify,
@@ -19,7 +20,6 @@ from flask import (
     request,
     send_from_directory,
 )
-from locust.web import WebUI
 from werkzeug.exceptions import HTTPException
 
 from replayer.errors import ReplayerError
@@ -40,14 +40,12 @@ HERE = Path(__file__).parent
 PLACE = "/replayer"
 
 
-def install(web_ui: WebUI, control: RunControl) -> None:
+def install(app: Flask, control: RunControl) -> None:
     """Add the pages."""
-    app = web_ui.app
-    assert app is not None  # noqa: S101 - Locust makes it in its constructor
     blueprint = Blueprint("replayer", __name__, template_folder=str(HERE / "templates"))
     login.views(blueprint, app)
     _add_errors(blueprint)
-    _add_live(blueprint, web_ui, control)
+    _add_live(blueprint, control)
     add_runs(blueprint, control)
     add_comparison(blueprint, control)
     add_library(blueprint, control)
@@ -78,7 +76,7 @@ def _add_errors(blueprint: Blueprint) -> None:
         return jsonify({"message": error.name}), error.code or 500
 
 
-def _add_live(blueprint: Blueprint, web_ui: WebUI, control: RunControl) -> None:
+def _add_live(blueprint: Blueprint, control: RunControl) -> None:
     server = secrets.token_urlsafe(9)  # by which a page notices that the program is another one
 
     @blueprint.route("/assets/<name>")
@@ -87,7 +85,9 @@ def _add_live(blueprint: Blueprint, web_ui: WebUI, control: RunControl) -> None:
 
     @blueprint.route("/now")
     def overview() -> Response:
-        return jsonify({**describe_now(control), "login": web_ui.web_login, "server": server})
+        return jsonify(
+            {**describe_now(control), "login": login.is_installed(current_app), "server": server}
+        )
 
     @blueprint.route("/scenarios")
     def scenarios() -> Response:

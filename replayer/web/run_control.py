@@ -7,33 +7,32 @@ out in a greenlet, run by Locust's runner, and closed when that has stopped.
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Literal
+from typing import Literal, Protocol
 
 import gevent
 from gevent import Greenlet
-from locust.env import Environment
-from locust.runners import STATE_STOPPED, LocalRunner, MasterRunner
-from locust.web import WebUI
 
-from replayer.cluster.cluster_run import ClusterRun, gather_pool
 from replayer.errors import ReplayerError, in_lines, keep_bug
-from replayer.locust.local_run import LocalRun, make_request, open_local_run
-from replayer.locust.users import has_scenario_users
 from replayer.measure.health import RunWarning
-from replayer.run.interruption import SIGNALS, Level
+from replayer.run.controller import ControlledRun
+from replayer.run.exit_watchdog import tidies_for
+from replayer.run.interruption import SIGNALS, Interruption, Level
 from replayer.run.ledger import MeasuredInterval
+from replayer.run.local_run import make_request
 from replayer.run.metrics import Meter
-from replayer.run.options import options_of
-from replayer.run.prepared_run import RunRequest, chosen_targets
+from replayer.run.options import Settings
+from replayer.run.prepared_run import RunRequest, check_in_time, chosen_targets
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick, make_progress
+from replayer.run.spawner import Spawner
 from replayer.run.targets import NamedTarget
 from replayer.supervisor import interrupt, is_echo
-from replayer.web.form import RunForm, RunOrder
+from replayer.web.choices import read_facts
+from replayer.web.form import RunForm
 from replayer.web.op_totals import OpTotals
 from replayer.web.series import RunSeries
 
@@ -132,8 +131,8 @@ class ActiveRun:
 
     Attributes:
         request: What was asked for.
-        board: How far it is.
-        tally: Its file operations.
+        status: How far it is.
+        op_totals: Its file operations.
         series: Its seconds.
         run: The run; None while it is laid out and once it is over.
         folder: Its run folder, once there is one.
@@ -147,7 +146,7 @@ class ActiveRun:
     status: LiveStatus
     op_totals: OpTotals = field(default_factory=OpTotals)
     series: RunSeries = field(default_factory=RunSeries)
-    run: LocalRun | ClusterRun | None = None
+    run: ControlledRun | None = None
     folder: Path | None = None
     outcome: str | None = None
     failure: str | None = None
@@ -160,6 +159,37 @@ class ActiveRun:
         self.series.add(interval, self.status.take_worst(), self.op_totals.active)
 
 
+class PageHost(Protocol):
+    """What the page asks of Locust, which serves it and starts the users of its runs.
+
+    Attributes:
+        has_scenario_users: Whether there are users for scenarios and traces.
+        has_targets: Whether users work in this process: workers keep the paths of theirs.
+    """
+
+    has_scenario_users: bool
+    has_targets: bool
+
+    def new_spawner(self) -> Spawner:
+        """Return what starts the users of one run."""
+
+    def show(self, request: RunRequest) -> None:
+        """Show the targets of a run, and no figures of the one before."""
+
+    def open_run(self, request: RunRequest, observer: Observer) -> ControlledRun:
+        """Lay out a run.
+
+        Raises:
+            ReplayerError: Something refuses.
+        """
+
+    def begin_test(self, request: RunRequest) -> None:
+        """Start the users of a run that is laid out."""
+
+    def stop_page(self) -> None:
+        """End the page, and with it the process."""
+
+
 class RunControl:
     """Starts and stops runs.
 
@@ -167,35 +197,40 @@ class RunControl:
         form: What may be ordered.
         active: The run that goes on, or the last one.
         meter: Figures of all runs, for those who fetch them.
-        run_time_s: What the form begins with, as the command line has it.
-        outlook: What stands against a first run.
+        target_warnings: What stands against a first run.
     """
 
-    def __init__(self, environment: Environment, web_ui: WebUI, form: RunForm) -> None:
-        self._environment = environment
-        self._web_ui = web_ui
+    def __init__(self, host: PageHost, form: RunForm) -> None:
+        self._host = host
         self.form = form
         self.active: ActiveRun | None = None
         self.meter = Meter()
-        self.run_time_s: int | None = options_of(environment).run_time
         self.target_warnings: tuple[RunWarning, ...] = ()
-        self._pool = gather_pool(environment, form.settings)
         self._closing: Greenlet[[ActiveRun], None] | None = None
-        stated = environment.host or any(kind.host for kind in environment.user_classes)
-        self._tells_host = not stated
+        first = read_facts(form.choices[0])
+        self._users = form.settings.users or first.users
+        self._spawn_rate = form.settings.spawn_rate or first.spawn_rate
         for number in SIGNALS:
             signal.signal(number, self._end_page)
         gevent.spawn_later(LOCUSTS_S, self._take_sigterm)
 
     @property
-    def run(self) -> LocalRun | ClusterRun | None:
+    def load(self) -> tuple[int, float]:
+        """Users, and how many arrive a second: the last run's, or what the form begins with."""
+        if self.active is None:
+            return self._users, self._spawn_rate
+        request = self.active.request
+        return request.workload.plan.users, request.spawn_rate
+
+    @property
+    def run(self) -> ControlledRun | None:
         """The run that goes on; None while none does."""
         return self.active.run if self.active else None
 
     @property
     def has_scenario_users(self) -> bool:
         """Whether there are users for scenarios and traces, and not only those of a locustfile."""
-        return has_scenario_users(self._environment)
+        return self._host.has_scenario_users
 
     @property
     def state(self) -> WorkerState:
@@ -206,29 +241,39 @@ class RunControl:
             return "stopped"
         return "spawning" if self.active.run is None else "running"
 
-    def start(self, order: RunOrder) -> None:
-        """Check an order and have it laid out and run; returns when it is checked.
+    def start(self, settings: Settings) -> None:
+        """Check what is ordered, and have it laid out and run; returns when it is checked.
 
         Raises:
-            ReplayerError: A run goes on, or the order cannot be run.
+            ReplayerError: A run goes on, or this one cannot be run.
         """
         if self.active is not None and self.active.outcome is None:
             message = "a run goes on: one at a time, as two would measure each other"
             raise BusyError(message, hint="stop it first")
-        options = options_of(self._environment)
-        options.num_users, options.spawn_rate = order.users, order.spawn_rate
-        options.run_time = order.run_time_s
-        status = LiveStatus(make_progress(quiet=order.settings.quiet))
+        status = LiveStatus(make_progress(quiet=settings.quiet))
         observer = self.meter.follow(Observer(status, self._watch))
-        targets = chosen_targets(order.settings)
-        if self._pool is not None:  # where they are is each worker's own matter
+        spawner, targets = self._host.new_spawner(), chosen_targets(settings)
+        interruption = Interruption()
+        if not self._host.has_targets:  # where they are is each worker's own matter
             targets = tuple(NamedTarget(target.name, ()) for target in targets)
-        request = make_request(self._environment, order.settings, observer, targets)
-        if self._tells_host:  # Locust's report and the names of its downloads have it
-            self._environment.host = ", ".join(target.name for target in targets)
+            interruption = Interruption(tidies_for(spawner.stop_timeout_s))
+        request = make_request(spawner, settings, observer, interruption, targets)
+        interruption.watch()
         self.active, self._closing = ActiveRun(request, status), None
-        self._forget_figures()
-        gevent.spawn(self._open, self.active, observer, order.run_time_s)
+        self._host.show(request)
+        gevent.spawn(self._open, self.active, observer)
+
+    def warn_of_targets(self, targets: Sequence[NamedTarget]) -> None:
+        """Say on stderr and on the page which targets would refuse a run now."""
+        for target in targets:
+            try:
+                check_in_time(target)
+            except ReplayerError as error:
+                message = f"no run can begin on {target.name} as it is: {error}"
+                warning = RunWarning(kind="other", message=message, hint=error.hint)
+                self.target_warnings = (*self.target_warnings, warning)
+                hint = f"\nhint: {error.hint}" if error.hint else ""
+                sys.stderr.write(f"replayer: warning: {message}{hint}\n")
 
     def stop(self) -> None:
         """Ask the run that goes on to end; it ends in bounded time, with what it has."""
@@ -276,20 +321,13 @@ class RunControl:
         active.run = None
         self._after(active)
 
-    def _forget_figures(self) -> None:
-        """Have Locust forget the last run: by itself it would show it until all is laid out."""
-        runner = self._environment.runner
-        if runner is not None:
-            runner.stats.clear_all()
-            runner.exceptions = {}
-
     def _watch(self, interval: MeasuredInterval) -> None:
         if self.active is not None:
             self.active.watch(interval)
 
-    def _open(self, active: ActiveRun, observer: Observer, run_time_s: int | None) -> None:
+    def _open(self, active: ActiveRun, observer: Observer) -> None:
         try:
-            run = self._make_stage(active.request, observer, run_time_s)
+            run = self._host.open_run(active.request, observer)
         except ReplayerError as error:
             self._fail(active, str(error), in_lines(error))
         except Exception as error:  # noqa: BLE001 - the page must say so
@@ -297,14 +335,7 @@ class RunControl:
             self._fail(active, text, text)
         else:
             active.run, active.folder = run, run.folder.path
-            self._start_users()
-
-    def _make_stage(
-        self, request: RunRequest, observer: Observer, run_time_s: int | None
-    ) -> LocalRun | ClusterRun:
-        if self._pool is None:
-            return open_local_run(request, self._environment, observer)
-        return self._pool.open(request, observer, run_time_s)
+            self._host.begin_test(active.request)
 
     def _fail(self, active: ActiveRun, shown: str, said: str) -> None:
         sys.stderr.write(f"{said}\n")
@@ -314,24 +345,12 @@ class RunControl:
         active.request.interruption.unwatch()
         self._after(active)
 
-    def _start_users(self) -> None:
-        """Have Locust start its test."""
-        runner, options = self._environment.runner, options_of(self._environment)
-        if not isinstance(runner, LocalRunner | MasterRunner):
-            return
-        if runner.user_count == 0:
-            runner.update_state(STATE_STOPPED)  # whatever a key pressed in the terminal has left
-        if self._environment.shape_class is not None:
-            runner.start_shape()
-        else:
-            runner.start(options.num_users, options.spawn_rate)
-
     def _after(self, active: ActiveRun) -> None:
         """Take signals as an end of the page again; one that came already counts."""
         for number in SIGNALS:
             signal.signal(number, self._end_page)
         if active.request.interruption.presses:
-            gevent.spawn(self._web_ui.stop)
+            gevent.spawn(self._host.stop_page)
 
     def _take_sigterm(self) -> None:
         """Take SIGTERM back from Locust, unless a run has: its handler needs an idle hub."""
@@ -345,4 +364,4 @@ class RunControl:
         for each in SIGNALS:  # a shell repeats its terminal's SIGHUP, in no hurry
             is_repeated = each == signal.SIGHUP
             signal.signal(each, signal.SIG_IGN if is_repeated else interrupt)
-        gevent.spawn(self._web_ui.stop)
+        gevent.spawn(self._host.stop_page)

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from flask import Response, jsonify, request
 
 from replayer.errors import ReplayerError
-from replayer.web.form import ForeignError, RunOrder
+from replayer.run.options import Settings
+from replayer.web.form import ForeignError
 from replayer.web.run_control import RunControl
 
 __all__ = ["answer_order"]
@@ -14,7 +15,7 @@ FORBIDDEN = 403
 
 
 def answer_order(
-    control: RunControl, read: Callable[[Mapping[str, Sequence[str]]], RunOrder]
+    control: RunControl, read: Callable[[Mapping[str, Sequence[str]]], Settings]
 ) -> Response:
     """Start what the request orders, and say so; a mistake is answered with a line."""
     sent = {name: request.form.getlist(name) for name in request.form}

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from replayer.cli import main as do
-from replayer.locust.engine_client import EngineClient
+from replayer.run.runtime import EngineClient
 from replayer.run.schedule import ScheduledSegment
 
 __all__ = ["Asked", "asked_on", "asked_since", "load_asked", "seconds", "show_beside", "total"]
@@ -111,12 +111,12 @@ def _note_phases(note: Path, folder: Path) -> None:
     begin, close = EngineClient.begin, EngineClient.close_gauge
     before: list[Wire | None] = []
 
-    def begin_noted(band: EngineClient, segment: ScheduledSegment, warm_up_ns: int) -> None:
+    def begin_noted(client: EngineClient, segment: ScheduledSegment, warm_up_ns: int) -> None:
         before.append(asked_on(folder))
-        begin(band, segment, warm_up_ns)
+        begin(client, segment, warm_up_ns)
 
-    def close_noted(band: EngineClient) -> None:
-        close(band)
+    def close_noted(client: EngineClient) -> None:
+        close(client)
         found = asked_since(folder, before[-1]) or {}
         note.write_text(json.dumps({name: asdict(asked) for name, asked in found.items()}))
 

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from replayer import cli
-from replayer.run.options import Settings
+from replayer.run.options import Settings, parse_run_time
 from replayer.run.results import check_thresholds
 from replayer.run.targets import parse_targets
-from replayer.run.workload import Load, make_workload
+from replayer.run.workload import make_workload
 
 PIPELINES = Path(__file__).parents[2] / "scenarios" / "pipelines"
 GITHUB = PIPELINES / "github-actions.yml"
@@ -102,10 +102,11 @@ def test_thresholds_are_on_what_the_run_will_have(path: Path) -> None:
     (words,) = [words for words in lines_of(path) if words[0] == "run"]
     arguments = cli.parse_words(words)
     arguments.results, arguments.command_line = "none", []
+    arguments.num_users = int(arguments.users)
+    arguments.run_time = parse_run_time(arguments.run_time)
     settings = Settings.read(arguments)
     assert settings.thresholds
-    seconds = int(re.fullmatch(r"(\d+)s", arguments.run_time).group(1))  # type: ignore[union-attr]
-    workload = make_workload(settings, Load(int(arguments.users), seconds, 1))
+    workload = make_workload(settings, 1)
     check_thresholds(workload, parse_targets(settings.targets), workload.transactions)
 
 

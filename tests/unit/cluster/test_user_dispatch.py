@@ -6,7 +6,8 @@ from locust import User
 from locust.env import Environment
 from locust.runners import WorkerNode
 
-from replayer.locust.master import dispatch_to, users_of
+from replayer.cluster.worker import users_of
+from replayer.locust.master import dispatch_to
 
 
 class Idle(User):

@@ -1,6 +1,5 @@
 """What a worker was told by its own user, held against what its master tells."""
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from replayer.cluster.agreement import agreed_workload, refuse_differences
 from replayer.errors import ReplayerError
 from replayer.plan.replaying import ReplayOptions, compile_replay
 from replayer.run.options import Settings
+from replayer.run.roles import ClusterSettings
 from replayer.trace import load_facts, shipped_traces
 
 TOLD: dict[str, Any] = {
@@ -25,41 +25,36 @@ TOLD: dict[str, Any] = {
 }
 
 
-def options(**given: object) -> argparse.Namespace:
-    nothing = {"num_users": None, "run_time": None, "worker_timeout": 10}
-    return argparse.Namespace(**{**nothing, **given})
-
-
 @pytest.mark.parametrize(
-    ("settings", "given"),
+    ("settings", "timeout_s"),
     [
-        (Settings(), {}),
-        (Settings(seed=7, changes=("mix.look=1",), cache="warm", rounds=1), {}),
-        (Settings(), {"num_users": 4, "run_time": 10, "worker_timeout": 20}),
+        (Settings(), 10),
+        (Settings(seed=7, changes=("mix.look=1",), cache="warm", rounds=1), 10),
+        (Settings(users=4, run_time_s=10), 20),
     ],
 )
-def test_a_worker_may_say_nothing_or_the_same(settings: Settings, given: dict[str, object]) -> None:
-    refuse_differences(settings, options(**given), TOLD)
+def test_a_worker_may_say_nothing_or_the_same(settings: Settings, timeout_s: float) -> None:
+    refuse_differences(settings, ClusterSettings(timeout_s=timeout_s), TOLD)
 
 
 @pytest.mark.parametrize(
-    ("settings", "given", "says"),
+    ("settings", "timeout_s", "says"),
     [
-        (Settings(seed=8), {}, "--seed 8: the master has 7"),
+        (Settings(seed=8), 10, "--seed 8: the master has 7"),
         (Settings(changes=("mix.look=2",)), {}, "--set mix.look=2: the master has mix.look=1"),
-        (Settings(cache="cold"), {}, "--cache cold: the master has warm"),
-        (Settings(rounds=3), {}, "--rounds 3: the master has 1"),
-        (Settings(keep="used"), {}, "--keep used: the master has none"),
-        (Settings(), {"num_users": 5}, "-u 5: the master has 4"),
-        (Settings(), {"run_time": 60}, "-t 60: the master has 10"),
-        (Settings(), {"worker_timeout": 30}, "--worker-timeout 30: the master has 20"),
+        (Settings(cache="cold"), 10, "--cache cold: the master has warm"),
+        (Settings(rounds=3), 10, "--rounds 3: the master has 1"),
+        (Settings(keep="used"), 10, "--keep used: the master has none"),
+        (Settings(users=5), 10, "-u 5: the master has 4"),
+        (Settings(run_time_s=60), 10, "-t 60: the master has 10"),
+        (Settings(), 30, "--worker-timeout 30: the master has 20"),
     ],
 )
 def test_what_a_worker_says_differently_is_refused_and_not_dropped(
-    settings: Settings, given: dict[str, object], says: str
+    settings: Settings, timeout_s: float, says: str
 ) -> None:
     with pytest.raises(ReplayerError) as refused:
-        refuse_differences(settings, options(**given), TOLD)
+        refuse_differences(settings, ClusterSettings(timeout_s=timeout_s), TOLD)
     assert str(refused.value) == says
 
 

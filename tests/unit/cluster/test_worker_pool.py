@@ -10,14 +10,15 @@ import pytest
 
 from replayer.cluster import wire
 from replayer.cluster.worker_pool import LostWorkerError, WorkerPool
-from replayer.cluster.workers_client import Policy, WorkersClient
+from replayer.cluster.workers_client import WorkersClient
 from replayer.measure.health import Health
 from replayer.run.interruption import GOES_ON, Interruption, Level
 
 if TYPE_CHECKING:
-    from locust.runners import MasterRunner
-
     from replayer.cluster.recorder import MergedRecorder
+    from replayer.cluster.worker_pool import MasterPort
+    from replayer.run.prepared_run import RunRequest
+    from replayer.run.roles import OnLostWorker
 
 TIMEOUT_S = 2.0
 HEALTH = Health(
@@ -45,21 +46,20 @@ class Post:
         self._takers: dict[str, Callable[..., None]] = {}
         self.well = {"a", "b"}
         self.orders: list[str] = []
-        self.environment = SimpleNamespace(runner=None)
         self.before_answers: Callable[[str], None] = lambda _name: None
 
     def register_message(self, kind: str, taker: Callable[..., None]) -> None:
         self._takers[kind] = taker
 
-    def get_worker_index(self, name: str) -> int:
+    def order_of(self, name: str) -> int:
         return ord(name)
 
-    def send_message(self, kind: str, data: dict[str, Any], client_id: str) -> None:
+    def send_message(self, kind: str, data: dict[str, Any], worker: str) -> None:
         self.orders.append(data["do"])
-        if kind == wire.ORDER and data["ticket"] and client_id in self.well:
-            self.before_answers(client_id)
+        if kind == wire.ORDER and data["ticket"] and worker in self.well:
+            self.before_answers(worker)
             found = ANSWERS.get(data["do"])
-            self.come(wire.ANSWER, client_id, {"ticket": data["ticket"], "found": found})
+            self.come(wire.ANSWER, worker, {"ticket": data["ticket"], "found": found})
 
     def come(self, kind: str, name: str, data: dict[str, Any]) -> None:
         self._takers[kind](SimpleNamespace(node_id=name, data=wire.READERS[kind](data)))
@@ -102,7 +102,7 @@ def interruption() -> Interruption:
 @pytest.fixture
 def pool(post: Post, clock: Clock, interruption: Interruption) -> WorkerPool:
     del clock  # it is set before a worker pool looks at it
-    made = WorkerPool(cast("MasterRunner", post), interruption, TIMEOUT_S)
+    made = WorkerPool(cast("MasterPort", post), interruption, TIMEOUT_S)
     for name in ("a", "b"):
         hello = {"protocol": wire.PROTOCOL, "host": "here", "pid": ord(name), "targets": ["here"]}
         post.come(wire.HELLO, name, hello)
@@ -110,11 +110,10 @@ def pool(post: Post, clock: Clock, interruption: Interruption) -> WorkerPool:
     return made
 
 
-def band_of(pool: WorkerPool, post: Post, policy: Policy) -> WorkersClient:
+def client_of(pool: WorkerPool, policy: "OnLostWorker") -> WorkersClient:
     recorder = SimpleNamespace(pool=pool)
-    return WorkersClient(
-        cast("MasterRunner", post), cast("MergedRecorder", recorder), ("here",), policy
-    )
+    request = SimpleNamespace(targets=(SimpleNamespace(name="here"),), spawner=None)
+    return WorkersClient(cast("MergedRecorder", recorder), cast("RunRequest", request), policy)
 
 
 def pass_time(pool: WorkerPool, clock: Clock, post: Post, seconds: float, alive: str = "a") -> None:
@@ -228,7 +227,7 @@ def test_what_a_lost_worker_has_measured_is_spoken_of_only_where_something_was(
     pool: WorkerPool, clock: Clock, post: Post
 ) -> None:
     pass_time(pool, clock, post, 3.0)
-    client = band_of(pool, post, "fail")
+    client = client_of(pool, "fail")
     hints = []
     for pool.serial in (0, 1):
         with pytest.raises(LostWorkerError) as refused:
@@ -252,10 +251,10 @@ def test_a_worker_that_does_not_close_is_missed(pool: WorkerPool, clock: Clock, 
     post.well.remove("b")
     pass_time(pool, clock, post, 2.0)
     assert list(pool.close_all(5.0)) == [pool.workers[0]]
-    loss = band_of(pool, post, "fail").find_loss()
+    loss = client_of(pool, "fail").find_loss()
     assert isinstance(loss, LostWorkerError)
     assert str(loss).startswith("worker 1 (here, process 98) is lost: it gave no sign of life")
-    assert band_of(pool, post, "continue").find_loss() is None
+    assert client_of(pool, "continue").find_loss() is None
 
 
 def test_a_run_without_any_worker_has_failed_though_it_may_go_on(
@@ -264,7 +263,7 @@ def test_a_run_without_any_worker_has_failed_though_it_may_go_on(
     post.well.clear()
     pass_time(pool, clock, post, 2.0, alive="")
     assert pool.close_all(5.0) == {}
-    assert band_of(pool, post, "continue").find_loss() is not None
+    assert client_of(pool, "continue").find_loss() is not None
 
 
 def test_a_worker_that_has_handed_over_everything_is_not_missed(
@@ -278,7 +277,7 @@ def test_a_worker_that_has_handed_over_everything_is_not_missed(
     pass_time(pool, clock, post, 3.0, alive="")
     assert pool.living == ()
     assert (first.was_lost, second.was_lost, told) == ([], [], [])
-    assert band_of(pool, post, "fail").find_loss() is None
+    assert client_of(pool, "fail").find_loss() is None
 
 
 def test_a_worker_that_its_user_ends_while_it_hands_over_is_back(
@@ -289,7 +288,7 @@ def test_a_worker_that_its_user_ends_while_it_hands_over_is_back(
     post.before_answers = lambda name: post.leave(name) if name == "b" else None
     assert len(pool.close_all(5.0)) == 2
     assert back == [pool.workers[1]]
-    assert band_of(pool, post, "fail").find_loss() is None
+    assert client_of(pool, "fail").find_loss() is None
 
 
 def test_a_worker_that_comes_back_once_figures_are_complete_stays_lost(
@@ -300,4 +299,4 @@ def test_a_worker_that_comes_back_once_figures_are_complete_stays_lost(
     assert list(pool.close_all(5.0)) == [first]
     post.beat("b")
     assert second.lost is not None
-    assert band_of(pool, post, "fail").find_loss() is not None
+    assert client_of(pool, "fail").find_loss() is not None

@@ -8,7 +8,7 @@ import pytest
 from locust import LoadTestShape, User
 from locust.env import Environment
 
-from replayer.locust.shapes import ShapeWatch
+from replayer.locust.failures import ShapeWatch
 
 
 class Reader(User):

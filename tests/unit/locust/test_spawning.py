@@ -9,7 +9,7 @@ from locust.env import Environment
 from locust.runners import LocalRunner
 
 from replayer.errors import ReplayerError
-from replayer.locust.shapes import SpawnWatch
+from replayer.locust.failures import SpawnWatch
 
 
 class Fragile(User):

@@ -2,7 +2,7 @@ from typing import Any
 
 from locust.env import Environment
 
-from replayer.locust.runtime import MOST_KINDS, FailedTasks
+from replayer.locust.failures import MOST_KINDS, FailedTasks
 
 
 def fire(environment: Environment, error: BaseException) -> None:

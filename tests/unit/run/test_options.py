@@ -31,6 +31,9 @@ REPLAYS = st.builds(
 )
 SETTINGS = st.builds(
     Settings,
+    users=st.none() | st.integers(1, 10**6),
+    spawn_rate=st.none() | st.floats(1e-3, 1e6),
+    run_time_s=st.none() | st.integers(1, 10**6),
     scenario=st.none() | TEXTS,
     replay=st.none() | REPLAYS,
     targets=LISTS,
@@ -59,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--scenario")
     made.add_argument("--results", default="tables")
     made.add_argument("--trace")
-    made.set_defaults(command_line=())
+    made.set_defaults(command_line=(), num_users=None, spawn_rate=None, run_time=None)
     add_options(made)
     add_scenario_options(made)
     add_replay_options(made)
@@ -70,6 +73,9 @@ def namespace_of(settings: Settings) -> argparse.Namespace:
     """What a parser reads such settings as."""
     replay = settings.replay or ReplaySettings("")
     return argparse.Namespace(
+        num_users=settings.users,
+        spawn_rate=settings.spawn_rate,
+        run_time=settings.run_time_s,
         scenario=settings.scenario,
         trace=None if settings.replay is None else replay.trace,
         pace=replay.pace,

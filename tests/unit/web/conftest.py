@@ -15,10 +15,11 @@ from locust.env import Environment
 from werkzeug.test import TestResponse
 
 from replayer.locust.listeners import register
+from replayer.locust.page import open_page
 from replayer.locust.users import ScenarioUser
 from replayer.run.options import Settings
-from replayer.web import RunControl, open_run_control
 from replayer.web.guard import TOKEN, TOKEN_HEADER
+from replayer.web.run_control import RunControl
 from tests.behaviour.parts import free_port
 
 HOST = "127.0.0.1:8089"
@@ -58,6 +59,7 @@ class Served:
 
     control: RunControl
     client: FlaskClient
+    environment: Environment
     options: argparse.Namespace
     token: str
 
@@ -111,9 +113,9 @@ def _serve(home: Path, patches: pytest.MonkeyPatch, more: list[str]) -> Iterator
         web_login=options.web_login,
         delayed_start=True,
     )
-    control = open_run_control(environment, web_ui, Settings.read(options))
+    control = open_page(environment, web_ui, Settings.read(options))
     assert web_ui.app is not None
     token = web_ui.app.extensions[TOKEN]
-    yield Served(control, web_ui.app.test_client(), options, token)
+    yield Served(control, web_ui.app.test_client(), environment, options, token)
     runner.greenlet.kill()
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -6,7 +6,7 @@ import pytest
 
 from replayer.errors import ReplayerError
 from replayer.run.options import Settings
-from replayer.run.workload import Load, Workload, make_workload
+from replayer.run.workload import Workload, make_workload
 from replayer.web.choices import offered
 from replayer.web.form import RunForm, make_form
 
@@ -43,8 +43,7 @@ def formed(*changes: str, scenario: str | None = "own.yaml") -> RunForm:
 
 def ordered(form: RunForm, scenario: str, pace: str = "as the scenario says") -> Workload:
     fields = {"scenario": scenario, "pace": pace, "user_count": "2", "spawn_rate": "2"}
-    order = form.read({name: [value] for name, value in fields.items()})
-    return make_workload(order.settings, Load(order.users, order.run_time_s, 1))
+    return make_workload(form.read({name: [value] for name, value in fields.items()}), 1)
 
 
 @pytest.mark.usefixtures("home")

@@ -210,7 +210,7 @@ def test_reports_of_runs_with_any_name_can_be_saved(served: Served, name: str, s
 def test_locusts_downloads_can_be_saved_whatever_targets_are_called(
     served: Served, monkeypatch: pytest.MonkeyPatch, host: str, path: str
 ) -> None:
-    environment = served.control._environment  # noqa: SLF001 - Locust's own views use it
+    environment = served.environment
     monkeypatch.setattr(environment, "host", host)
     answer = served.ask(f"/{path}")
     assert answer.status_code == 200

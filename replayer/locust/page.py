@@ -1,28 +1,174 @@
 """Locust's own page, with our form, our script and true figures: its files stay as they are.
 
-Its template is rendered by Locust; a script and a style are put into what comes out. Its views of
-start, stop and figures are ours. Its script is served without the rounding of times.
+It is opened in Locust's ``init`` event, before it listens. Its template is rendered by Locust; a
+script and a style are put into what comes out. Its views of start, stop and figures are ours. Its
+script is served without the rounding of times.
 """
 
+import argparse
 import base64
 import hashlib
 import json
 import re
+import ssl
+import sys
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from typing import Any, Protocol, cast
 from urllib.parse import quote
 
-from flask import Response, g, jsonify, request, url_for
+import gevent
+from flask import Flask, Response, g, jsonify, request, url_for
+from flask.json.provider import DefaultJSONProvider
+from locust.env import Environment
+from locust.runners import MasterRunner
 from locust.web import WebUI
 
+from replayer.cluster.cluster_run import PersistentPool
+from replayer.errors import ReplayerError
+from replayer.locust.master import LocustMaster
 from replayer.locust.patches import round_figure, show_digits
+from replayer.locust.spawner import LocustSpawner, begin_test, options_of
+from replayer.locust.users import has_scenario_users
+from replayer.run.addresses import put_address, try_address, try_certificate
+from replayer.run.controller import ControlledRun
+from replayer.run.local_run import open_local_run
+from replayer.run.options import Settings
+from replayer.run.prepared_run import RunRequest, chosen_targets
+from replayer.run.progress import Observer
+from replayer.run.roles import ClusterSettings
+from replayer.run.targets import DEFAULT_FOLDER
+from replayer.run.web_options import is_loopback, read_secret
+from replayer.web import guard, login, pages
+from replayer.web.choices import TASKS_ALONE, offered
+from replayer.web.form import make_form
 from replayer.web.guard import INLINE_SCRIPTS, TOKEN
 from replayer.web.op_totals import PERCENTS, WHOLE, OpLine, supported
 from replayer.web.run_control import ActiveRun, RunControl
 from replayer.web.start_answer import answer_order
 
-__all__ = ["COLUMNS", "install", "operation_rows"]
+
+class _InOrder(DefaultJSONProvider):
+    """JSON whose keys come as they were put: ops after their transaction."""
+
+    sort_keys = False
+
+
+class LocustHost:
+    """Locust, as the page needs it.
+
+    Attributes:
+        has_scenario_users: Whether there are users for scenarios and traces.
+        has_targets: Whether users work in this process: workers keep the paths of theirs.
+    """
+
+    def __init__(self, environment: Environment, web_ui: WebUI, settings: Settings) -> None:
+        self._environment = environment
+        self._web_ui = web_ui
+        self._pool: PersistentPool | None = None
+        if isinstance(environment.runner, MasterRunner):
+            port = LocustMaster(environment, environment.runner)
+            terms = ClusterSettings.read(options_of(environment))
+            self._pool = PersistentPool(port, settings, terms)
+        self.has_targets = self._pool is None
+        self.has_scenario_users = has_scenario_users(environment)
+        stated = environment.host or any(kind.host for kind in environment.user_classes)
+        self._tells_host = not stated
+
+    def new_spawner(self) -> LocustSpawner:
+        """Return what starts the users of one run."""
+        return LocustSpawner(self._environment)
+
+    def show(self, request: RunRequest) -> None:
+        """Show the targets of a run, and no figures of the one before."""
+        if self._tells_host:  # Locust's report and the names of its downloads have it
+            self._environment.host = ", ".join(target.name for target in request.targets)
+        runner = self._environment.runner
+        if runner is not None:  # by itself it would show the last run until all is laid out
+            runner.stats.clear_all()
+            runner.exceptions = {}
+
+    def open_run(self, request: RunRequest, observer: Observer) -> ControlledRun:
+        """Lay out a run.
+
+        Raises:
+            ReplayerError: Something refuses.
+        """
+        if self._pool is None:
+            return open_local_run(request, observer)
+        return self._pool.open(request, observer)
+
+    def begin_test(self, request: RunRequest) -> None:
+        """Start the users of a run that is laid out."""
+        begin_test(self._environment, request)
+
+    def stop_page(self) -> None:
+        """End the page, and with it the process."""
+        self._web_ui.stop()
+
+
+def open_page(environment: Environment, web_ui: WebUI, settings: Settings) -> RunControl:
+    """Make the page of a process.
+
+    Raises:
+        ReplayerError: A scenario or target cannot be meant, or the page cannot be served there.
+    """
+    options = options_of(environment)
+    try_address("--web-port", options.web_host, options.web_port)
+    try_certificate(options.tls_cert or None, options.tls_key or None)
+    several = has_scenario_users(environment)
+    if settings.changes and not several:
+        message = "--set (--verify) is about a scenario, and only a locustfile is run"
+        raise ReplayerError(message, hint="leave it out")
+    choices = list(offered(settings, options.offer)) if several else [TASKS_ALONE]
+    form = make_form(settings, choices, str(DEFAULT_FOLDER))
+    control = RunControl(LocustHost(environment, web_ui, settings), form)
+    _set_up(web_ui, control, options)
+    # Nothing is printed when somebody speaks plain http to https, or refuses the certificate.
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError)
+    _announce(web_ui, options.web_base_path or "")
+    if (settings.targets or settings.reuse) and (options.processes or not options.master):
+        gevent.spawn(control.warn_of_targets, chosen_targets(settings))
+    return control
+
+
+def _set_up(web_ui: WebUI, control: RunControl, options: argparse.Namespace) -> None:
+    """Guard Locust's application, and add the login and our pages."""
+    app = _app_of(web_ui)
+    app.debug = False
+    app.json = _InOrder(app)
+    app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the form's order is ours
+    hosts = frozenset() if web_ui.web_login else guard.own_names(options.web_host)
+    guard.install(app, guard.Guard(hosts))
+    if web_ui.web_login:
+        login.install(app, web_ui.login_manager, read_secret(options), tls=_has_tls(web_ui))
+    pages.install(app, control)
+    _install(web_ui, control)
+
+
+def _announce(web_ui: WebUI, base: str) -> None:
+    scheme = "https" if _has_tls(web_ui) else "http"
+    where = put_address(web_ui.host or "0.0.0.0", web_ui.port)  # noqa: S104 - shown, not bound
+    lines = [f"replayer: the page is at {scheme}://{where}{base}/ (Ctrl-C ends it)"]
+    if web_ui.web_login:
+        lines.append("replayer: it asks for the secret before it shows anything")
+    if web_ui.web_login and scheme == "http" and not is_loopback(web_ui.host):
+        lines.append(
+            "replayer: secret and figures cross the network unencrypted; "
+            "--tls-cert and --tls-key would change that"
+        )
+    sys.stderr.write("\n".join(lines) + "\n")
+
+
+def _has_tls(web_ui: WebUI) -> bool:
+    return bool(web_ui.tls_cert and web_ui.tls_key)
+
+
+def _app_of(web_ui: WebUI) -> Flask:
+    app = web_ui.app
+    assert app is not None  # noqa: S101 - Locust makes it in its constructor
+    return app
 
 
 NS_PER_US = 1e3
@@ -90,10 +236,9 @@ BARE_NAME = "attachment;filename="
 """How Locust begins the header of a download, which ends with a name as it is."""
 
 
-def install(web_ui: WebUI, control: RunControl) -> None:
+def _install(web_ui: WebUI, control: RunControl) -> None:
     """Put our form, tab and script into Locust's page, and take over start and stop."""
-    app = web_ui.app
-    assert app is not None  # noqa: S101 - Locust makes it in its constructor
+    app = _app_of(web_ui)
     web_ui.template_args["extended_tabs"] = [{"title": "File operations", "key": TAB}]
     web_ui.template_args["extended_tables"] = [
         {"key": TAB, "structure": [{"key": key, "title": title} for key, title in COLUMNS]}
@@ -116,13 +261,16 @@ def _dress(web_ui: WebUI, control: RunControl) -> None:
 
     def update_ours() -> None:
         update()
+        users, spawn_rate = control.load
         web_ui.template_args.update(
+            num_users=users,
+            spawn_rate=spawn_rate,
             state=control.state,
             host=control.form.host,
             extra_options=control.form.fields(),
             override_host_warning=False,
             missing_host_warning=False,
-            run_time=control.run_time_s,
+            run_time=control.form.settings.run_time_s,
         )
 
     web_ui.update_template_args = update_ours  # type: ignore[method-assign] # it is asked for each page

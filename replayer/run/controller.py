@@ -1,0 +1,388 @@
+"""The run loop: a controller leads a client through the segments of a run.
+
+The client makes the load: the engine of this process, workers, or fio. The controller decides when
+users work, on which target and for how long. It never blocks gevent's hub: it looks, sleeps a
+little, and makes long calls in threads.
+"""
+
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import gevent
+from gevent import Greenlet
+
+from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, ReplayerError, keep_bug
+from replayer.measure.health import RunWarning
+from replayer.measure.runfolder import RunFolder
+from replayer.measure.tasks import TaskFailure
+from replayer.run.interruption import InterruptedRunError, Interruption, Level
+from replayer.run.ledger import Ledger
+from replayer.run.prepared_run import Leftovers, RunRequest
+from replayer.run.progress import Hang, ProgressDisplay, Tick
+from replayer.run.results import Shown, end_run
+from replayer.run.schedule import ScheduledSegment
+from replayer.run.writer import RunEnding, RunWriter
+
+POLL_S = 0.05
+FOREVER_NS = 2**62  # a warm-up that only end_warm_up() ends
+THREADS_S = 60.0  # chosen: ten thousand threads start within a few seconds on a busy machine
+NS_PER_S = 1_000_000_000
+
+
+class LoadClient(Protocol):
+    """What makes the load. A step that a client has no need of does nothing.
+
+    Attributes:
+        targets: Their names.
+        ledger: What was measured so far.
+    """
+
+    targets: tuple[str, ...]
+    ledger: Ledger
+
+    def prepare(self, segment: ScheduledSegment) -> None:
+        """Lay out what the segment needs, and bring the caches into their state."""
+
+    def has_all_users(self) -> bool:
+        """Whether all users of the run are started."""
+        return True
+
+    def lacks_threads(self) -> bool:
+        """Whether users that are started still wait for their threads."""
+        return False
+
+    def begin(self, segment: ScheduledSegment, warm_up_ns: int) -> None:
+        """Let the users run: they begin nothing more when the segment's time is over."""
+
+    def end_warm_up(self) -> None:
+        """Measure from now on."""
+
+    def open_gauge(self) -> None:
+        """Measure the client's health: a measured phase begins."""
+
+    def close_gauge(self) -> None:
+        """Measure the client's health no more: the phase has ended."""
+
+    def stop_users(self) -> None:
+        """Stop users that ``end`` cannot stop: those with Python tasks."""
+
+    def end(self, grace_ns: int) -> None:
+        """End the segment: users finish within the grace, are cancelled, or are given up on."""
+
+    def check(self) -> None:
+        """Raise what keeps the run from having been as it should."""
+
+    def watch(self) -> None:
+        """Raise what must end the run at once."""
+        self.check()
+
+    def running_users(self) -> int:
+        """Return how many users are at work."""
+
+    def busy_users(self) -> int:
+        """Return how many users have more to do in this segment."""
+
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+
+    def hanging(self) -> tuple[Hang, ...]:
+        """Return the calls that do not come back."""
+        return ()
+
+    def refine(self, tick: Tick) -> Tick:
+        """Add to a tick what this client alone knows."""
+        return tick
+
+    def settle(self) -> None:
+        """Carry all that was measured, after the last segment."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a run is, as the controller needs it.
+
+    Attributes:
+        schedule: Its segments, in order.
+        rounds: Turns of each target.
+        warm_up_ns: Not measured, at the begin of each segment.
+        ends_by_count: Whether a segment ends when its users have done their share.
+        events: How many calls a segment makes, where that is known.
+        stop_timeout_s: How long users may take to end.
+        progress: Hears how far it is.
+        interruption: May end it.
+    """
+
+    schedule: Sequence[ScheduledSegment]
+    rounds: int
+    warm_up_ns: int
+    ends_by_count: bool
+    events: int | None
+    stop_timeout_s: float
+    progress: ProgressDisplay
+    interruption: Interruption
+
+    @classmethod
+    def of(cls, request: RunRequest) -> "Terms":
+        """Return those of a run whose load is users of a workload."""
+        workload = request.workload
+        return cls(
+            schedule=request.schedule,
+            rounds=request.rounds,
+            warm_up_ns=workload.warm_up_ns,
+            ends_by_count=workload.transactions_per_user is not None,
+            events=workload.events,
+            stop_timeout_s=request.spawner.stop_timeout_s,
+            progress=request.progress,
+            interruption=request.interruption,
+        )
+
+
+class BugError(ReplayerError):
+    """A mistake of ours, told as any refusal."""
+
+    exit_code = EXIT_BUG
+
+
+class PhaseController:
+    """Leads one run.
+
+    Args:
+        terms: The run.
+        client: What makes its load.
+        on_end: Called after the last segment, unless whoever called ``finish`` ends the run.
+
+    Attributes:
+        failure: Why it could not go on, if so.
+        most_users: How many users there were at the same time, at most.
+    """
+
+    def __init__(self, terms: Terms, client: LoadClient, on_end: Callable[[], None]) -> None:
+        self._terms = terms
+        self._client = client
+        self._on_end = on_end
+        self._stop_wanted = False
+        self._calls_before = 0
+        self._greenlet: Greenlet[[], None] | None = None
+        self.failure: ReplayerError | None = None
+        self.most_users = 0
+
+    def start(self) -> None:
+        """Begin, in a greenlet."""
+        self._greenlet = gevent.spawn(self.run)
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether the controller itself asks this: it cannot wait for its own end."""
+        return self._greenlet is gevent.getcurrent()
+
+    def finish(self) -> None:
+        """End the segment that runs, and wait for it; unless the controller itself asks."""
+        if self.is_asking:
+            return
+        self._stop_wanted = True
+        if self._greenlet is not None:
+            self._greenlet.join()
+
+    def run(self) -> None:
+        """Lead through all segments; what goes wrong is kept as the failure."""
+        self._try(self._run_segments)
+        self._try(self._client.settle)
+        if not self._stop_wanted:
+            self._on_end()
+
+    def _try(self, step: Callable[[], None]) -> None:
+        """Keep the first error as the failure. A bug must end the run, not hang it."""
+        try:
+            step()
+        except ReplayerError as error:
+            if not self._is_wanted(error):
+                self.failure = self.failure or error
+        except Exception as error:  # noqa: BLE001 - see above
+            self.failure = BugError(keep_bug(error))
+
+    def _is_wanted(self, error: ReplayerError) -> bool:
+        """Whether a run ends as whoever leads it has asked; a worker may end for its own user."""
+        asked = self._terms.interruption.level > Level.NONE
+        return asked and isinstance(error, InterruptedRunError)
+
+    def _run_segments(self) -> None:
+        self._client.check()
+        for segment in self._terms.schedule:
+            # Those who hang can take no part in another turn, and would be missed there.
+            if self._is_ending() or self._client.stuck_users():
+                break
+            self._run_segment(segment)
+
+    def _run_segment(self, segment: ScheduledSegment) -> None:
+        self._client.prepare(segment)
+        ramped = self._ramps_under_load()
+        self._client.ledger.begin_turn()
+        self._calls_before = self._client.ledger.calls
+        if not ramped:
+            self._wait_for_users(segment)
+        warm_up_ns = self._terms.warm_up_ns
+        self._client.begin(segment, FOREVER_NS if ramped else warm_up_ns)
+        began_s = time.monotonic()
+        try:
+            if ramped:
+                self._wait_for_users(segment)
+                began_s = time.monotonic()
+            began_s += warm_up_ns / NS_PER_S
+            self._wait(segment, "warm-up", began_s)
+            if ramped and not self._is_ending():
+                self._client.end_warm_up()
+                began_s = time.monotonic()
+            self._client.open_gauge()
+            self._wait(segment, "measured", _after(began_s, segment.duration_ns))
+            self._client.check()
+        finally:
+            self._client.close_gauge()
+            is_last = segment is self._terms.schedule[-1] or self._is_ending()
+            if is_last and not self._stop_wanted:  # or else Locust is stopping them
+                self._client.stop_users()
+            self._client.end(int(self._terms.stop_timeout_s * NS_PER_S))
+
+    def _ramps_under_load(self) -> bool:
+        """Whether users work while others still arrive.
+
+        A single segment by time: yes, a growing load is what a ramp-up is for. Several: no, each
+        must be like the others. Ended by transactions: no, the first users would be done before
+        the clock starts.
+        """
+        return not self._terms.ends_by_count and len(self._terms.schedule) == 1
+
+    def _wait_for_users(self, segment: ScheduledSegment) -> None:
+        while not self._client.has_all_users() and not self._is_ending():
+            self._look(segment, "users arrive", None)
+        deadline = time.monotonic() + THREADS_S
+        while self._client.lacks_threads():
+            if self._is_ending() or time.monotonic() > deadline:
+                break
+            self._look(segment, "users arrive", None)
+        self._client.check()
+
+    def _wait(self, segment: ScheduledSegment, phase: str, end_s: float | None) -> None:
+        """Wait until a time: the engine, which is on time, ends the phase by itself."""
+        while not self._is_ending() and not self._are_done():
+            left_s = None if end_s is None else end_s - time.monotonic()
+            if left_s is not None and left_s <= 0:
+                return
+            self._look(segment, phase, left_s)
+
+    def _are_done(self) -> bool:
+        return self._terms.ends_by_count and self._client.busy_users() == 0
+
+    def _look(self, segment: ScheduledSegment, phase: str, left_s: float | None) -> None:
+        """Show how things are, and sleep a little."""
+        self._client.watch()
+        running = self._client.running_users()
+        self.most_users = max(self.most_users, running)
+        names, rounds = self._client.targets, self._terms.rounds
+        turn = f"round {segment.round + 1} of {rounds}, " if rounds > 1 else ""
+        tick = Tick(
+            phase=f"{turn}{names[segment.target]}, {phase}",
+            users=running,
+            left_s=left_s,
+            ledger=self._client.ledger,
+            targets=names,
+            hanging=self._client.hanging(),
+            done_share=self._done_share(),
+            target=segment.target,
+        )
+        self._terms.progress.tick(self._client.refine(tick))
+        gevent.sleep(POLL_S if left_s is None else max(min(POLL_S, left_s), 0))
+
+    def _done_share(self) -> float | None:
+        """Return how much of a segment of whole traces is done, as of the last interval."""
+        events = self._terms.events
+        done = self._client.ledger.calls - self._calls_before
+        return done / events if events else None
+
+    def _is_ending(self) -> bool:
+        return self._stop_wanted or self._terms.interruption.level > Level.NONE
+
+
+def _after(began_s: float, length_ns: int | None) -> float | None:
+    return None if length_ns is None else began_s + length_ns / NS_PER_S
+
+
+class ControlledRun(ABC):
+    """A run whose targets are laid out: its users may come.
+
+    Attributes:
+        request: What it was made from.
+        controller: Leads it through its segments.
+        shown: What came of its results, once it is closed.
+    """
+
+    def __init__(self, request: RunRequest, client: LoadClient, writer: RunWriter) -> None:
+        self.request = request
+        self._writer = writer
+        self.controller = PhaseController(Terms.of(request), client, request.spawner.end_test)
+        self.shown = Shown(0)
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's records."""
+        return self._writer.folder
+
+    def start(self) -> None:
+        """Begin, as the users come."""
+        interruption = self.request.interruption
+        interruption.watch()  # Locust has taken SIGTERM meanwhile, to exit without waiting
+        interruption.on_urgent(self._hurry)
+        self.controller.start()
+
+    @abstractmethod
+    def _hurry(self) -> None:
+        """Interrupt every user's call; a signal handler asks this."""
+
+    @abstractmethod
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """Return what is wrong with the harness until now, worst first."""
+
+    @abstractmethod
+    def close(self) -> int:
+        """Write and show the results, remove the folders, and return the exit code."""
+
+    def _end(
+        self,
+        failure: ReplayerError | None,
+        tasks: Iterable[TaskFailure],
+        **known: Any,  # noqa: ANN401 - see RunEnding
+    ) -> RunEnding:
+        """Write how it ended, judge it, and show its results.
+
+        Args:
+            failure: Why it failed, if so.
+            tasks: What tasks of users raised.
+            known: What else is known of its end; see RunEnding.
+        """
+        interrupted = self.request.interruption.level > Level.NONE
+        spawner = self.request.spawner
+        ending = RunEnding(
+            status="failed" if failure else "interrupted" if interrupted else "finished",
+            failure=failure,
+            users=self.controller.most_users if spawner.is_shaped else None,
+            user_kinds=spawner.user_kinds,
+            task_failures=(*spawner.shape_failures, *tasks),
+            **known,
+        )
+        self.shown = end_run(self._writer, ending, self.request.settings, failure)
+        self.controller.failure = next(iter(self.shown.problems), None)
+        return ending
+
+    def _say_leavings(self, leavings: Leftovers) -> int:
+        """Say what is still on the targets; return the exit code."""
+        code, left = self.shown.exit_code, leavings.left
+        for line in (*leavings.kept, *left):
+            sys.stderr.write(f"{line}\n")
+        if left and (not code or self.request.interruption.has_abandoned):
+            code = EXIT_ENVIRONMENT
+            self.shown = Shown(code, why="; ".join(left))
+            sys.stderr.write(f"replayer: exit code {code}, as not everything could be removed\n")
+        return code

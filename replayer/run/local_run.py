@@ -1,0 +1,216 @@
+"""One run in this process: its request is compiled, its targets are laid out, its users are led."""
+
+import atexit
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+from replayer.measure.facts import collect_machine
+from replayer.measure.health import RunWarning, health_warnings
+from replayer.measure.run import part_in_words
+from replayer.plan.document import say_limits, say_warmed
+from replayer.run.controller import ControlledRun
+from replayer.run.interruption import Interruption
+from replayer.run.options import Settings
+from replayer.run.prepared_run import (
+    PreparedRun,
+    RunRequest,
+    chosen_targets,
+    find_losses,
+    prepare_run,
+    put_away,
+)
+from replayer.run.progress import Observer
+from replayer.run.replays import read_order, read_results
+from replayer.run.results import check_thresholds
+from replayer.run.runtime import Runtime
+from replayer.run.schedule import default_rounds, make_schedule
+from replayer.run.spawner import Spawner
+from replayer.run.targets import MountError, NamedTarget
+from replayer.run.verification import read_all_back, read_verification, refuse_others
+from replayer.run.workload import Workload, make_workload
+from replayer.run.writer import load_facts
+from replayer.scenario.model import wrong_users
+from replayer.scenario.units import wrong_run_time
+from replayer.supervisor import leave_now
+
+__all__ = ["LocalRun", "make_request", "open_local_run"]
+
+NS_PER_S = 1_000_000_000
+
+
+class LocalRun(ControlledRun):
+    """A run whose users are threads of this process."""
+
+    def __init__(self, session: PreparedRun, observer: Observer) -> None:
+        self._session = session
+        self._runtime = Runtime(session, range(session.request.workload.plan.users))
+        self._runtime.pump.hand_to(self._runtime.statistics.merge)
+        self._runtime.pump.hand_to(observer.watch)
+        super().__init__(session.request, self._runtime.client, session.writer)
+
+    def start(self) -> None:
+        """Begin, as the users come."""
+        self._runtime.start()
+        super().start()
+
+    def _hurry(self) -> None:
+        self._session.engine.interrupt()
+
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """Return what is wrong with the harness until now, worst first."""
+        load = load_facts(self.request.workload, self.request.rounds)
+        return health_warnings(self._runtime.health(), load, collect_machine())
+
+    def close(self) -> int:
+        """Write and show the results, remove the folders, and return the exit code."""
+        self.controller.finish()
+        self._runtime.close()
+        # A run whose record could not be written whole has failed.
+        failure = self.controller.failure or self._runtime.record_failure()
+        read_all_back(self._session)
+        self.request.progress.close()
+        losses = find_losses(self._session, hung=self._runtime.hung)
+        if losses and failure is not None:  # what failed is a consequence of that
+            failure = MountError("; ".join(losses))
+        try:
+            failure = self._take_replay(failure)
+            self._end(
+                failure,
+                self._runtime.statistics.task_failures(),
+                health=self._runtime.health(),
+                verification=read_verification(self._session.engine, self.request.workload.plan),
+                losses=losses,
+            )
+        finally:
+            leavings = put_away(self._session, hung=self._runtime.hung)
+            self.request.progress.close()
+            self.request.interruption.settle()
+            self._runtime.statistics.release()
+            if not self._runtime.hung:
+                atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
+        return self._say_leavings(leavings)
+
+    def end_process(self) -> None:
+        """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
+        if self._runtime.hung:
+            leave_now(self.shown.exit_code)
+
+    def _take_replay(self, failure: ReplayerError | None) -> ReplayerError | None:
+        """Keep how far replays agreed with their traces; return why the run failed, if so."""
+        session, plan = self._session, self.request.workload.plan
+        replay = session.writer.replay
+        if replay is None:
+            return failure
+        session.writer.note_replay(results=read_results(session.engine, plan))
+        asked = self.request.settings.replay
+        if asked is not None and asked.check_order and replay.event_log is not None:
+            try:
+                session.writer.note_replay(order=read_order(plan, Path(replay.event_log)))
+            except ReplayerError as error:
+                return failure or error
+        return failure
+
+
+def make_request(
+    spawner: Spawner,
+    settings: Settings,
+    observer: Observer,
+    interruption: Interruption,
+    targets: Sequence[NamedTarget] | None = None,
+) -> RunRequest:
+    """Compile what is asked for, and check it as far as that needs no mount.
+
+    Args:
+        spawner: Starts its users.
+        settings: What is asked for.
+        observer: Who is told.
+        interruption: Who may end it.
+        targets: Where, if not as the settings say.
+
+    Raises:
+        ReplayerError: It cannot be run.
+    """
+    settings.files.check()
+    targets = tuple(chosen_targets(settings) if targets is None else targets)
+    rounds = settings.rounds or _rounds(spawner, len(targets))
+    workload = _make_workload(spawner, settings, rounds)
+    spawner.refuse_mixtures(workload.plan, len(targets), rounds)
+    named = None if spawner.has_file_users else workload.transactions
+    check_thresholds(workload, targets, named)
+    if spawner.has_python_users:
+        refuse_others(workload.plan, "users of a locustfile")
+    for part in workload.parts:
+        observer.progress.say(f"a part only: {part_in_words(part)}")
+    for label, text in (("verify", say_limits), ("warm-up", say_warmed)):
+        if (said := text(workload.plan)) is not None:
+            observer.progress.say(f"{label}: {said}")
+    # Users in Python stay on the target they were dealt: all targets have their turn at once.
+    turns = len(targets) if spawner.has_scenario_users else 1
+    return RunRequest(
+        settings=settings,
+        workload=workload,
+        targets=targets,
+        rounds=rounds,
+        schedule=make_schedule(turns, rounds, workload.plan.body["stop"]["duration_ns"]),
+        progress=observer.progress,
+        interruption=interruption,
+        spawner=spawner,
+        spawn_rate=_spawn_rate(settings, workload),
+    )
+
+
+def open_local_run(request: RunRequest, observer: Observer) -> LocalRun:
+    """Look at the mounts, lay out the datasets and make the engine; Locust waits meanwhile.
+
+    Raises:
+        ReplayerError: Something refuses.
+    """
+    run = LocalRun(prepare_run(request), observer)
+    # Registered before Locust registers its own, and so done after them.
+    atexit.register(run.end_process)
+    return run
+
+
+SHAPED_USERS = 10_000
+"""Chosen: room for all users of a load shape, which says only as it goes on how many it wants.
+
+The users of a scenario share out its datasets: there the number must be said.
+"""
+
+
+def _rounds(spawner: Spawner, targets: int) -> int:
+    # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
+    goes_on = spawner.is_shaped or spawner.has_python_users
+    return 1 if goes_on else default_rounds(targets)
+
+
+def _make_workload(spawner: Spawner, settings: Settings, rounds: int) -> Workload:
+    """Compile the scenario."""
+    nothing = settings.scenario is None and settings.replay is None
+    if nothing and spawner.has_scenario_users:
+        message = "a scenario is missing"
+        raise ReplayerError(message, hint="add --scenario FILE; 'replayer scenarios' lists some")
+    _check_numbers(settings.users, settings.run_time_s)
+    if settings.users is None and nothing and spawner.is_shaped:
+        settings = replace(settings, users=SHAPED_USERS)
+    return make_workload(settings, rounds)
+
+
+def _spawn_rate(settings: Settings, workload: Workload) -> float:
+    users, seconds = workload.plan.users, workload.ramp_up_ns / NS_PER_S
+    if settings.spawn_rate is not None:
+        return settings.spawn_rate
+    return users / seconds if seconds else float(users)
+
+
+def _check_numbers(users: int | None, run_time_s: int | None) -> None:
+    wrong = None if users is None else wrong_users(users)
+    if wrong is not None:
+        message = f"-u {wrong}"
+        raise ReplayerError(message)
+    wrong = None if run_time_s is None else wrong_run_time(run_time_s)
+    if wrong is not None:
+        message = f"-t {wrong}"
+        raise ReplayerError(message)

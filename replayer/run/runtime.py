@@ -1,0 +1,227 @@
+"""The runtime of one process: the engine's users, their slots, the result pump, and the client.
+
+A controller leads it: the one of this process, or that of a master on another machine.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import gevent
+from gevent import Greenlet
+
+from replayer._native import Stuck
+from replayer.errors import ReplayerError
+from replayer.measure.health import Health
+from replayer.run.client_health import ClientHealth, Standstill
+from replayer.run.controller import POLL_S, LoadClient
+from replayer.run.doorbell import Doorbell, Mailbox, ResultPump
+from replayer.run.ledger import Ledger, is_transaction
+from replayer.run.prepared_run import PreparedRun
+from replayer.run.progress import Hang
+from replayer.run.schedule import ScheduledSegment
+from replayer.run.spawner import UserContext
+from replayer.run.targets import explain
+from replayer.run.threads import call_in_thread
+from replayer.run.user_registry import UserRegistry
+from replayer.supervisor import give_up_on, hung_calls
+
+SETTLE_S = 5.0  # chosen: the recorder hands over an interval within its own length
+
+
+class EngineClient(LoadClient):
+    """The engine of this process, its users and its targets.
+
+    Attributes:
+        given_up: Users that hang in the kernel.
+    """
+
+    def __init__(
+        self,
+        session: PreparedRun,
+        registry: UserRegistry,
+        gauge: ClientHealth,
+    ) -> None:
+        self.targets = tuple(target_dir.target.name for target_dir in session.target_dirs)
+        self.ledger = Ledger()
+        self.given_up: list[Stuck] = []
+        self._session = session
+        self._spawner = session.request.spawner
+        self._registry = registry
+        self._gauge = gauge
+        self._pump: ResultPump | None = None
+
+    def follow(self, pump: ResultPump) -> None:
+        """Hear of intervals from a result pump."""
+        self._pump = pump
+        pump.hand_to(self.ledger.add)
+
+    def prepare(self, segment: ScheduledSegment) -> None:
+        """Lay out what the segment needs, and bring the caches into their state."""
+        self._session.target_dirs[segment.target].lay_out()
+        self.prepare_caches(segment.target)
+
+    def prepare_caches(self, target: int) -> None:
+        """Bring the caches into their state; what runs afterwards may change what was laid out."""
+        target_dir = self._session.target_dirs[target]
+        self._session.procedure.prepare(target_dir)
+        target_dir.fresh = not self._session.restless
+
+    def begin(self, segment: ScheduledSegment, warm_up_ns: int) -> None:
+        """Let the users run."""
+        self._session.engine.begin_segment(
+            segment.target, segment.round, warm_up_ns, segment.duration_ns
+        )
+        self._registry.open()
+
+    def end_warm_up(self) -> None:
+        """Measure from now on."""
+        self._session.engine.measure()
+
+    def open_gauge(self) -> None:
+        """A measured phase begins."""
+        self._gauge.open()
+
+    def close_gauge(self) -> None:
+        """It has ended."""
+        self._gauge.close()
+
+    def stop_users(self) -> None:
+        """Stop users that the engine cannot stop: those with Python tasks."""
+        if self._spawner.has_python_users:
+            self._spawner.stop_users()
+
+    def end(self, grace_ns: int) -> None:
+        """End the segment, in bounded time."""
+        self.give_up(call_in_thread(self._session.engine.end_segment, grace_ns))
+        self._registry.give_up(stuck.user for stuck in self.given_up)
+
+    def give_up(self, stuck: Sequence[Stuck]) -> None:
+        """Remember who hangs, and that nothing more is asked of their targets."""
+        self.given_up += stuck
+        for each in stuck:
+            self._session.target_dirs[each.target].is_hanging = True
+
+    def check(self) -> None:
+        """Raise why there are fewer users than were asked for."""
+        self._spawner.check()
+        self._registry.check()
+
+    def has_all_users(self) -> bool:
+        """Whether all users are started; those of a load shape come and go."""
+        return self._spawner.is_shaped or self._spawner.has_all
+
+    def lacks_threads(self) -> bool:
+        """Whether users that are started still wait for their threads."""
+        return not self._spawner.is_shaped and self.running_users() < self._spawner.native_users()
+
+    def running_users(self) -> int:
+        """Return how many users have a thread."""
+        return self._session.engine.running_users()
+
+    def busy_users(self) -> int:
+        """Return how many users have more to do in this segment."""
+        return self._session.engine.busy_users()
+
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+        return len({stuck.user for stuck in self.given_up})
+
+    def hanging(self) -> tuple[Hang, ...]:
+        """Return the calls that do not come back."""
+        return tuple(
+            Hang(f"user {stuck.user}, {stuck.op} {stuck.path}", stuck.age_ns / 1e9)
+            for stuck in self._session.engine.stuck()
+        )
+
+    def settle(self) -> None:
+        """Carry the last interval, so that Locust writes what the engine counted."""
+        rows = self._session.engine.totals()
+        wanted = sum(row.histogram.count for row in rows if is_transaction(row))
+        deadline = time.monotonic() + SETTLE_S
+        while self._pump is not None and time.monotonic() < deadline:
+            self._pump.carry()
+            if self.ledger.count >= wanted:
+                return
+            gevent.sleep(POLL_S)
+
+
+class Runtime:
+    """A session's users and helpers.
+
+    Args:
+        session: What they play.
+        numbers: The users that are seated here.
+
+    Attributes:
+        client: What a controller leads.
+        pump: Carries intervals and transactions.
+        statistics: Those of whoever starts the users.
+    """
+
+    def __init__(self, session: PreparedRun, numbers: Sequence[int]) -> None:
+        self._session = session
+        engine, spawner = session.engine, session.request.spawner
+        names = tuple(target_dir.target.name for target_dir in session.target_dirs)
+        self._registry = registry = UserRegistry(
+            engine, numbers, session.request.workload.plan.users
+        )
+        self.statistics = spawner.open_statistics(engine.begin_epoch_ns, names)
+        mailbox = Mailbox(engine)
+        self._doorbell = Doorbell(engine, registry, mailbox)
+        self.pump = ResultPump(engine, self._doorbell, self.statistics)
+        self._standstill = Standstill(engine.now_ns, self._note_standstill)
+        self._gauge = ClientHealth(engine, session.overhead_ns, self._standstill)
+        self.client = EngineClient(session, registry, self._gauge)
+        self.client.follow(self.pump)
+        spawner.connect(UserContext(engine, registry, mailbox, len(names)))
+        self._carrier: Greenlet[[], None] | None = None
+        self._hung_before = len(hung_calls())
+
+    @property
+    def hung(self) -> bool:
+        """Whether calls hang that can never be ended."""
+        return bool(self.client.given_up) or len(hung_calls()) > self._hung_before
+
+    def start(self) -> None:
+        """Listen to the engine, and carry."""
+        self._standstill.start()
+        self._doorbell.start()
+        self.pump.watch()
+        self._carrier = gevent.spawn(self.pump.run)
+
+    def close(self) -> None:
+        """End all threads, then carry what they left."""
+        self._standstill.stop()
+        self._registry.close()
+        stuck = call_in_thread(self._session.engine.close)
+        self.client.give_up(stuck)
+        for hung in self.client.given_up:
+            give_up_on(f"{hung.op} {hung.path}")
+        self.pump.finish()
+        if self._carrier is not None:
+            self._carrier.join()
+        self.pump.carry()
+        self._doorbell.stop()
+
+    def record_failure(self) -> ReplayerError | None:
+        """Return why the record is not whole; None when it is."""
+        error = self._session.engine.record_error()
+        if error is None:
+            return None
+        name, number = error
+        path = self._session.writer.folder.path / name
+        return explain(path, OSError(number, os.strerror(number)))
+
+    def _note_standstill(self, begin_ns: int, length_ns: int) -> None:
+        """Keep in the run folder when this client stood still; the sum is told without it, too."""
+        with suppress(ReplayerError):
+            self._session.writer.note(
+                "standstill", round(begin_ns / 1e9, 6), {"length_s": round(length_ns / 1e9, 6)}
+            )
+
+    def health(self) -> Health:
+        """Return what the harness cost and suffered until now."""
+        calls = self.client.ledger.measured_calls
+        return self._gauge.health(calls, self.client.stuck_users(), self.pump.dropped)
