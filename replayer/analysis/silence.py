@@ -129,20 +129,11 @@ def _calls(gap: _Gap, events: Iterable[Event], target: int) -> Iterator[_Call]:
     for event in events:
         span = _under_way(gap.inner, event) if event.get("target") == target else None
         if span is not None and _shared_s(span, gap.inner) > 0 and event.get("op") not in WAITS:
-            op, path = event.get("op"), event.get("path")
-            yield _Call(
-                span,
-                op if isinstance(op, str) else None,
-                path if isinstance(path, str) else None,
-            )
+            op, path = (event.get(name) for name in ("op", "path"))
+            yield _Call(span, *(word if isinstance(word, str) else None for word in (op, path)))
 
 
-_AGES = {
-    "slow": "service_ns",
-    "stall": "age_ns",
-    "stall_over": "age_ns",
-    "abandoned": "age_ns",
-}
+_AGES = {"slow": "service_ns", **dict.fromkeys(("stall", "stall_over", "abandoned"), "age_ns")}
 
 
 def _under_way(gap: Span, event: Event) -> Span | None:
@@ -207,7 +198,12 @@ def _gaps(works: Sequence[_Work]) -> Iterator[_Gap]:
     """Yield the time in which something went on and nothing ended."""
     for own in join_spans(work.own for work in works):
         before = Span(own.start_s, own.start_s)
-        inside = (each for work in works for each in work.busy if _touch(own, each.span))
+        inside = (
+            each
+            for work in works
+            for each in work.busy
+            if own.start_s <= each.span.start_s <= own.end_s
+        )
         for each in [*_merged(inside), _Busy(Span(own.end_s, own.end_s), 0.0)]:
             if each.span.start_s > before.end_s:
                 yield _Gap(before, each.span, each.longest_s)
@@ -222,10 +218,6 @@ def _merged(busy: Iterable[_Busy]) -> list[_Busy]:
         longest_s = max(known.longest_s, each.longest_s)
         found[each.span.start_s] = _Busy(known.span.joined(each.span), longest_s)
     return [found[start_s] for start_s in sorted(found)]
-
-
-def _touch(one: Span, other: Span) -> bool:
-    return one.start_s <= other.start_s <= one.end_s
 
 
 def _length(span: Span) -> float:

@@ -6,7 +6,7 @@ long runs it is several. A percentile of a chart joins as many slots as it needs
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -68,16 +68,8 @@ class IntervalSeries:
 
     def kept(self, chosen: NDArray[np.bool_]) -> "IntervalSeries":
         """Return the chosen intervals only."""
-        return IntervalSeries(
-            self.target,
-            self.subject,
-            self.kind,
-            self.start_s[chosen],
-            self.end_s[chosen],
-            self.rounds[chosen],
-            self.counts[chosen],
-            self.means_ns[chosen],
-        )
+        columns = ("start_s", "end_s", "rounds", "counts", "means_ns")
+        return replace(self, **{name: getattr(self, name)[chosen] for name in columns})
 
 
 def chart_series(record: RunRecord) -> tuple[IntervalSeries, ...]:
@@ -286,15 +278,11 @@ def _stretches(record: RunRecord) -> Iterator[tuple[Segment, float, Floats]]:
         if record.run.load.order == "together":
             yield segment, record.spans[segment].start_s, ends
         else:
-            for turn in join_spans(span for part in parts for span in _spans(part)):
+            bounds = (zip(each.start_s, each.end_s, strict=True) for each in parts)
+            for turn in join_spans(Span(*map(float, pair)) for each in bounds for pair in each):
                 inside = (ends > turn.start_s) & (ends <= turn.end_s)
                 if inside.any():
                     yield segment, turn.start_s, ends[inside]
-
-
-def _spans(seconds: Seconds) -> Iterator[Span]:
-    for start, end in zip(seconds.start_s, seconds.end_s, strict=True):
-        yield Span(float(start), float(end))
 
 
 def _own_s(

@@ -205,7 +205,7 @@ def _refined(logs: Floats, places: Sequence[int]) -> list[int]:
         low, place, high = edges[number - 1 : number + 2]
         near = np.abs(logs[low:high] - np.median(logs[low:place]))
         far = np.abs(logs[low:high] - np.median(logs[place:high]))
-        cost = np.concatenate([[0.0], np.cumsum(near)]) + (far.sum() - _sums(far))
+        cost = _sums(near) + (far.sum() - _sums(far))
         inner = cost[SHORTEST : high - low - SHORTEST + 1]
         found.append(low + SHORTEST + int(inner.argmin()) if inner.size else place)
     return found

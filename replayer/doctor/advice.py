@@ -1,8 +1,7 @@
 """Advice about a mount: rules by file system, each with its source.
 
-A rule looks at options and the service and says something or nothing. Most rules are one of two
-kinds: an option is set (``when_set``), or the server is somebody's (``on``). What a client cannot
-see (the server's export, a volume's throughput mode) is asked about, never guessed.
+A rule looks at the options and the service and says something or nothing. What a client cannot see
+(the server's export, a volume's throughput mode) is asked about, never guessed.
 """
 
 from collections.abc import Callable, Mapping
@@ -52,48 +51,63 @@ class Options:
         """Return an option as the mount table shows it."""
         return f"{name}={self.values[name]}" if self.values[name] else name
 
+    def has(self, setting: str) -> bool:
+        """Whether an option (``name`` or ``name=value``) is set."""
+        name, _, value = setting.partition("=")
+        return self.values.get(name) == value
+
+
+_SERVICES: frozenset[Service] = frozenset({"Amazon EFS", "Amazon FSx", "NFS", "other"})
+_EFS: frozenset[Service] = frozenset({"Amazon EFS"})
+_FSX: frozenset[Service] = frozenset({"Amazon FSx"})
+_PLAIN_NFS: frozenset[Service] = frozenset({"NFS"})
+
+
+def _always(_: Options) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class FixedAdvice:
+    """A rule that gives one piece of advice, on some services' mounts where a condition holds.
+
+    Without a condition it holds where the option is set.
+    """
+
+    weight: Weight
+    setting: str
+    says: str
+    source: str
+    where: Callable[[Options], bool] | None = None
+    services: frozenset[Service] = _SERVICES
+
+    def __call__(self, options: Options, service: Service) -> Advice | None:
+        """Return the advice if it holds."""
+        holds = options.has(self.setting) if self.where is None else self.where(options)
+        if service not in self.services or not holds:
+            return None
+        return Advice(weight=self.weight, setting=self.setting, says=self.says, source=self.source)
+
 
 Rule = Callable[[Options, Service], Advice | None]
-
-
-def always(weight: Weight, setting: str, says: str, source: str) -> Rule:
-    """Make a rule that says the same of each mount."""
-    advice = Advice(weight=weight, setting=setting, says=says, source=source)
-    return lambda _options, _service: advice
-
-
-def when_set(option: str, weight: Weight, says: str, source: str) -> Rule:
-    """Make a rule that speaks where an option (``name`` or ``name=value``) is set."""
-    name, _, value = option.partition("=")
-    advice = Advice(weight=weight, setting=option, says=says, source=source)
-    return when(lambda options: name in options and options.text(name) == value, advice)
-
-
-def when(condition: Callable[[Options], bool], advice: Advice) -> Rule:
-    """Make a rule that gives one piece of advice where a condition holds."""
-    return lambda options, _service: advice if condition(options) else None
-
-
-def on(services: frozenset[Service], rule: Rule) -> Rule:
-    """Make a rule that is asked on some services' mounts only."""
-    return lambda options, service: rule(options, service) if service in services else None
-
 
 LARGEST_BYTES = 1_048_576  # nfs(5), rsize: the largest payload that the Linux client supports
 _LONG_S = 30  # chosen: ten times the default
 _LEAST_S, _MOST_S = 3, 60  # nfs(5): acregmin and acregmax unless set
 _LOOKUPS = "nfs(5), option lookupcache and 'Directory entry caching'"
-_LOCKS = "nfs(5), options local_lock and nolock"
-_NOT_EFS: frozenset[Service] = frozenset({"NFS", "Amazon FSx"})
+_HELPER = "Amazon EFS User Guide, 'Mount settings used by EFS mount helper'"
+_TIPS = "Amazon EFS User Guide, 'Amazon EFS performance tips'"
+_RECOMMENDED = {"timeo": "600", "retrans": "2"}
 
 
-def is_tunnelled(options: Options) -> bool:
+def _is_tunnelled(options: Options) -> bool:
     """Whether the server is reached through a process on this machine, such as stunnel."""
     return options.text("addr").startswith("127.") or options.text("addr") == "::1"
 
 
 def _attributes_never_kept(options: Options) -> bool:
-    return all(options.text(name) == "0" for name in ("acregmin", "acregmax", "acdirmin"))
+    zeros = all(options.text(name) == "0" for name in ("acregmin", "acregmax", "acdirmin"))
+    return "noac" not in options and zeros
 
 
 def _attributes(options: Options, _: Service) -> Advice | None:
@@ -114,25 +128,22 @@ def _attributes(options: Options, _: Service) -> Advice | None:
 
 
 def _payload(options: Options, service: Service) -> Advice | None:
-    small = [
-        options.shown(name)
-        for name in ("rsize", "wsize")
-        if 0 < (options.number(name) or 0) < LARGEST_BYTES
-    ]
+    names = ("rsize", "wsize")
+    small = [name for name in names if 0 < (options.number(name) or 0) < LARGEST_BYTES]
     if not small:
         return None
     says = (
         f"requests carry at most that many bytes, the client supports {LARGEST_BYTES}: either "
         "less was asked for at the mount, or it is all that the server supports"
     )
-    source = "nfs(5), options rsize and wsize"
-    if service == "Amazon EFS":
-        source += "; Amazon EFS User Guide, 'Mount settings used by EFS mount helper'"
-    return Advice(weight="consider", setting=", ".join(small), says=says, source=source)
+    source = "nfs(5), options rsize and wsize" + (f"; {_HELPER}" if service in _EFS else "")
+    setting = ", ".join(map(options.shown, small))
+    return Advice(weight="consider", setting=setting, says=says, source=source)
 
 
-def _connections(options: Options, _: Service) -> Advice | None:
-    if options.text("proto", "tcp") not in {"tcp", "tcp6"} or is_tunnelled(options):
+def _connections(options: Options, service: Service) -> Advice | None:
+    tcp = options.text("proto", "tcp") in {"tcp", "tcp6"}
+    if service in _EFS or not tcp or _is_tunnelled(options):
         return None
     source = "nfs(5), option nconnect"
     number = options.number("nconnect")
@@ -147,103 +158,9 @@ def _connections(options: Options, _: Service) -> Advice | None:
     return Advice(weight="consider", setting=setting, says=says, source=source)
 
 
-_NEVER_KEPT = Advice(
-    weight="warning",
-    setting="actimeo=0",
-    says="attributes are not cached: each stat and each look-up asks the server",
-    source="nfs(5), options ac / noac and actimeo",
-)
-_LOCAL_LOCKS = Advice(
-    weight="warning",
-    setting="local_lock",
-    says="locks are kept on this client: two web servers that lock a file of this export (PHP "
-    "sessions, SQLite) do not see each other's",
-    source=_LOCKS,
-)
-_NO_TIMES = Advice(
-    weight="good",
-    setting="noatime",
-    says="has no effect on NFS mounts: neither harm nor help",
-    source="nfs(5), 'File timestamp maintenance'",
-)
-_NAMES_MISSED = (
-    "look-ups of names that do not exist are asked of the server each time; applications that "
-    "search for files (PHP include paths, WordPress) make many of them"
-)
-
-NFS_RULES: tuple[Rule, ...] = (
-    when_set(
-        "soft",
-        "warning",
-        "a request that times out ends as an error, and data can be corrupted silently; hard, the "
-        "default, waits until the server answers",
-        "nfs(5), option soft / hard",
-    ),
-    when_set(
-        "softerr",
-        "warning",
-        "a request that times out ends as an error (ETIMEDOUT), and data can be corrupted "
-        "silently; hard, the default, waits until the server answers",
-        "nfs(5), option softerr / hard",
-    ),
-    when_set(
-        "noac",
-        "warning",
-        f"{_NEVER_KEPT.says}, and writes are synchronous",
-        _NEVER_KEPT.source,
-    ),
-    when(lambda options: "noac" not in options and _attributes_never_kept(options), _NEVER_KEPT),
-    _attributes,
-    when_set(
-        "lookupcache=none",
-        "warning",
-        "every look-up of a name is asked of the server again",
-        _LOOKUPS,
-    ),
-    when_set("lookupcache=pos", "consider", _NAMES_MISSED, _LOOKUPS),
-    when_set("lookupcache=positive", "consider", _NAMES_MISSED, _LOOKUPS),
-    _payload,
-    on(_NOT_EFS, _connections),
-    when(lambda options: "noatime" in options or "nodiratime" in options, _NO_TIMES),
-    when_set(
-        "sync",
-        "warning",
-        "each write waits until the server has it, at a significant cost",
-        "nfs(5), 'The sync mount option'",
-    ),
-    when_set(
-        "nocto",
-        "warning",
-        "a file that another client changed may be read as it was: for read-only mounts whose "
-        "data changes occasionally only",
-        "nfs(5), option cto / nocto",
-    ),
-    when(
-        lambda options: "nolock" in options or options.text("local_lock", "none") != "none",
-        _LOCAL_LOCKS,
-    ),
-    on(
-        frozenset({"NFS"}),
-        always(
-            "ask",
-            "sync or async export",
-            "an export with async answers before data is on stable storage: faster, but a crash of "
-            "the server can lose or corrupt it. Ask the server (exportfs -v)",
-            "exports(5), options sync and async",
-        ),
-    ),
-)
-
-
-_HELPER = "Amazon EFS User Guide, 'Mount settings used by EFS mount helper'"
-_TIPS = "Amazon EFS User Guide, 'Amazon EFS performance tips'"
-_EFS: frozenset[Service] = frozenset({"Amazon EFS"})
-_NFS_SERVICE: frozenset[Service] = frozenset({"NFS"})
-_FSX: frozenset[Service] = frozenset({"Amazon FSx"})
-_RECOMMENDED = {"timeo": "600", "retrans": "2"}
-
-
-def _helper(options: Options, _: Service) -> Advice | None:
+def _helper(options: Options, service: Service) -> Advice | None:
+    if service not in _EFS:
+        return None
     wrong = [
         f"{name} is {options.text(name) or 'not set'}, {value} is recommended"
         for name, value in _RECOMMENDED.items()
@@ -257,59 +174,129 @@ def _helper(options: Options, _: Service) -> Advice | None:
     return Advice(weight="consider", setting="mount helper", says="; ".join(wrong), source=_HELPER)
 
 
-_OLD_VERSION = Advice(
-    weight="warning",
-    setting="vers=4.0",
-    says="NFSv4.1 reads small files in parallel at more than 10,000 a second, NFSv4.0 at less than "
-    "1,000",
-    source=_TIPS,
+_NOT_CACHED = "attributes are not cached: each stat and each look-up asks the server"
+_CACHING = "nfs(5), options ac / noac and actimeo"
+_NAMES_MISSED = (
+    "look-ups of names that do not exist are asked of the server each time; applications that "
+    "search for files (PHP include paths, WordPress) make many of them"
 )
-
-_TUNNEL = Advice(
-    weight="ask",
-    setting="addr",
-    says="the server is reached through a process on this machine. With encryption in transit the "
-    "EFS mount helper mounts Amazon EFS so: then its throughput may fall to a baseline when burst "
-    "credits are used up (watch BurstCreditBalance), and each operation has a latency of its own, "
-    "so that many small files stay slow",
-    source="Amazon EFS User Guide, 'How the EFS mount helper works'; "
-    "AWS Knowledge Center, 'efs-burst-credits'",
+_ASYNC = (
+    "an export with async answers before data is on stable storage: faster, but a crash of "
+    "the server can lose or corrupt it. "
 )
+_EXPORTS = "exports(5), options sync and async"
 
-AMAZON_RULES: tuple[Rule, ...] = (
-    on(_EFS, when(lambda options: options.text("vers") in {"4.0", "4"}, _OLD_VERSION)),
-    on(_EFS, _helper),
-    on(_NFS_SERVICE, when(is_tunnelled, _TUNNEL)),
-    on(
-        _EFS,
-        always(
-            "ask",
-            "throughput mode",
-            "in bursting mode throughput falls to a baseline when the credits are used up: watch "
-            "BurstCreditBalance, and let a run last long enough to see it",
-            "AWS Knowledge Center, 'efs-burst-credits'",
-        ),
+NFS_RULES: tuple[Rule, ...] = (
+    FixedAdvice(
+        "warning",
+        "soft",
+        "a request that times out ends as an error, and data can be corrupted silently; hard, the "
+        "default, waits until the server answers",
+        "nfs(5), option soft / hard",
     ),
-    on(
-        _EFS,
-        always(
-            "consider",
-            "small files",
-            "each operation has a latency of its own, so throughput grows with the size of "
-            "operations: many small files stay slow, whatever the options",
-            f"{_TIPS}, 'Average I/O size'",
-        ),
+    FixedAdvice(
+        "warning",
+        "softerr",
+        "a request that times out ends as an error (ETIMEDOUT), and data can be corrupted "
+        "silently; hard, the default, waits until the server answers",
+        "nfs(5), option softerr / hard",
     ),
-    on(
+    FixedAdvice("warning", "noac", f"{_NOT_CACHED}, and writes are synchronous", _CACHING),
+    FixedAdvice("warning", "actimeo=0", _NOT_CACHED, _CACHING, _attributes_never_kept),
+    _attributes,
+    FixedAdvice(
+        "warning",
+        "lookupcache=none",
+        "every look-up of a name is asked of the server again",
+        _LOOKUPS,
+    ),
+    FixedAdvice("consider", "lookupcache=pos", _NAMES_MISSED, _LOOKUPS),
+    FixedAdvice("consider", "lookupcache=positive", _NAMES_MISSED, _LOOKUPS),
+    _payload,
+    _connections,
+    FixedAdvice(
+        "good",
+        "noatime",
+        "has no effect on NFS mounts: neither harm nor help",
+        "nfs(5), 'File timestamp maintenance'",
+        lambda options: "noatime" in options or "nodiratime" in options,
+    ),
+    FixedAdvice(
+        "warning",
+        "sync",
+        "each write waits until the server has it, at a significant cost",
+        "nfs(5), 'The sync mount option'",
+    ),
+    FixedAdvice(
+        "warning",
+        "nocto",
+        "a file that another client changed may be read as it was: for read-only mounts whose "
+        "data changes occasionally only",
+        "nfs(5), option cto / nocto",
+    ),
+    FixedAdvice(
+        "warning",
+        "local_lock",
+        "locks are kept on this client: two web servers that lock a file of this export (PHP "
+        "sessions, SQLite) do not see each other's",
+        "nfs(5), options local_lock and nolock",
+        lambda options: "nolock" in options or options.text("local_lock", "none") != "none",
+    ),
+    FixedAdvice(
+        "ask",
+        "sync or async export",
+        f"{_ASYNC}Ask the server (exportfs -v)",
+        _EXPORTS,
+        _always,
+        _PLAIN_NFS,
+    ),
+    FixedAdvice(
+        "warning",
+        "vers=4.0",
+        "NFSv4.1 reads small files in parallel at more than 10,000 a second, NFSv4.0 at less than "
+        "1,000",
+        _TIPS,
+        lambda options: options.text("vers") in {"4.0", "4"},
+        _EFS,
+    ),
+    _helper,
+    FixedAdvice(
+        "ask",
+        "addr",
+        "the server is reached through a process on this machine. With encryption in transit the "
+        "EFS mount helper mounts Amazon EFS so: then its throughput may fall to a baseline when "
+        "burst credits are used up (watch BurstCreditBalance), and each operation has a latency of "
+        "its own, so that many small files stay slow",
+        "Amazon EFS User Guide, 'How the EFS mount helper works'; "
+        "AWS Knowledge Center, 'efs-burst-credits'",
+        _is_tunnelled,
+        _PLAIN_NFS,
+    ),
+    FixedAdvice(
+        "ask",
+        "throughput mode",
+        "in bursting mode throughput falls to a baseline when the credits are used up: watch "
+        "BurstCreditBalance, and let a run last long enough to see it",
+        "AWS Knowledge Center, 'efs-burst-credits'",
+        _always,
+        _EFS,
+    ),
+    FixedAdvice(
+        "consider",
+        "small files",
+        "each operation has a latency of its own, so throughput grows with the size of "
+        "operations: many small files stay slow, whatever the options",
+        f"{_TIPS}, 'Average I/O size'",
+        _always,
+        _EFS,
+    ),
+    FixedAdvice(
+        "ask",
+        "sync or async export",
+        f"{_ASYNC}On FSx for OpenZFS sync is an export's default",
+        f"{_EXPORTS}; Amazon FSx API Reference, OpenZFSClientConfiguration",
+        _always,
         _FSX,
-        always(
-            "ask",
-            "sync or async export",
-            "an export with async answers before data is on stable storage: faster, but a crash of "
-            "the server can lose or corrupt it. On FSx for OpenZFS sync is an export's default",
-            "exports(5), options sync and async; Amazon FSx API Reference, "
-            "OpenZFSClientConfiguration",
-        ),
     ),
 )
 
@@ -317,20 +304,6 @@ AMAZON_RULES: tuple[Rule, ...] = (
 _UNSAFE = (
     "the device's own cache is not flushed: a power cut may damage the file system and lose data "
     "that was fsynced, unless the cache is battery-backed"
-)
-_UNLIMITED = Advice(
-    weight="consider",
-    setting="size",
-    says="without a size of its own it grows to half of the memory, which programs then lack",
-    source="tmpfs(5), option size",
-)
-
-_STRICT = Advice(
-    weight="consider",
-    setting="strictatime",
-    says="neither relatime nor noatime is set, so each read writes the access time; relatime is "
-    "the kernel's default",
-    source="mount(8), option strictatime",
 )
 
 
@@ -340,82 +313,90 @@ def _writes_each_access(options: Options) -> bool:
 
 
 _DISK: tuple[Rule, ...] = (
-    when(_writes_each_access, _STRICT),
-    when_set("sync", "consider", "writes wait for the device", "mount(8), option sync"),
-    when_set(
-        "dirsync",
+    FixedAdvice(
         "consider",
+        "strictatime",
+        "neither relatime nor noatime is set, so each read writes the access time; relatime is "
+        "the kernel's default",
+        "mount(8), option strictatime",
+        _writes_each_access,
+    ),
+    FixedAdvice("consider", "sync", "writes wait for the device", "mount(8), option sync"),
+    FixedAdvice(
+        "consider",
+        "dirsync",
         "changes of directories wait for the device",
         "mount(8), option dirsync",
     ),
 )
-
+_BARRIERS = "ext4(5), options barrier and nobarrier"
 _EXT: tuple[Rule, ...] = (
     *_DISK,
-    *(
-        when_set(option, "warning", _UNSAFE, "ext4(5), options barrier and nobarrier")
-        for option in ("nobarrier", "barrier=0")
-    ),
-    when_set(
-        "data=journal",
+    *(FixedAdvice("warning", option, _UNSAFE, _BARRIERS) for option in ("nobarrier", "barrier=0")),
+    FixedAdvice(
         "consider",
+        "data=journal",
         "all data is written into the journal first, and so twice",
         "ext4(5), option data",
     ),
-    when_set(
-        "data=writeback",
+    FixedAdvice(
         "warning",
+        "data=writeback",
         "after a crash files may hold old data where new ones were written",
         "ext4(5), option data",
     ),
 )
+_F2FS = "kernel documentation, filesystems/f2fs, nobarrier"
 
 DISK_RULES: Mapping[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("ext2", "ext3", "ext4"), _EXT),
     "xfs": _DISK,  # always with barriers: Linux 4.19 took the option away
-    "btrfs": (*_DISK, when_set("nobarrier", "warning", _UNSAFE, "btrfs(5), option nobarrier")),
-    "f2fs": (
-        *_DISK,
-        when_set(
-            "nobarrier", "warning", _UNSAFE, "kernel documentation, filesystems/f2fs, nobarrier"
-        ),
-    ),
+    "btrfs": (*_DISK, FixedAdvice("warning", "nobarrier", _UNSAFE, "btrfs(5), option nobarrier")),
+    "f2fs": (*_DISK, FixedAdvice("warning", "nobarrier", _UNSAFE, _F2FS)),
 }
 """By the name that the mount table gives a file system."""
 
-MEMORY_RULES: tuple[Rule, ...] = (when(lambda options: "size" not in options, _UNLIMITED),)
+_SIZE = FixedAdvice(
+    "consider",
+    "size",
+    "without a size of its own it grows to half of the memory, which programs then lack",
+    "tmpfs(5), option size",
+    lambda options: "size" not in options,
+)
 
 SSHFS_RULES: tuple[Rule, ...] = (
-    always(
+    FixedAdvice(
         "ask",
         "dir_cache, dcache_timeout",
         "sshfs keeps attributes and listings for 20 s unless told otherwise: a stat is fast, and "
         "what another client changed is seen that much later (measure it: replayer run visibility)",
         "sshfs(1), options dir_cache and dcache_timeout",
+        _always,
     ),
-    always(
+    FixedAdvice(
         "ask",
         "max_conns",
         "all calls share one SSH connection unless max_conns says otherwise: a large transfer "
         "holds up small requests",
         "sshfs(1), option max_conns",
+        _always,
     ),
-    always(
+    FixedAdvice(
         "ask",
         "sshfs_sync",
         "writes are sent on without waiting for the server's answer unless sshfs_sync is given: "
         "an error may come with a later call or with close",
         "sshfs(1), option sshfs_sync",
+        _always,
     ),
 )
-
 
 _NFS = ("nfs", "nfs4")
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
-    **dict.fromkeys(_NFS, (*NFS_RULES, *AMAZON_RULES)),
+    **dict.fromkeys(_NFS, NFS_RULES),
     **DISK_RULES,
-    "tmpfs": MEMORY_RULES,
+    "tmpfs": (_SIZE,),
     "fuse.sshfs": SSHFS_RULES,
 }
 """By the name that the mount table gives a file system."""

@@ -40,7 +40,9 @@ def compile_plan(
     count = scenario.users.count if users is None else users
     seed = scenario.seed if seed is None else seed
     _check_users(scenario, count)
-    book = _open_book(scenario, count, seed)
+    entries = compile_entries(scenario, seed)
+    changed = changed_datasets(scenario, entries)
+    book = Book(scenario, count, entries, Tables(), Pickers(seed), changed)
     stop = {
         "duration_ns": scenario.duration_ns if duration_ns is None else duration_ns,
         "transactions": scenario.iterations if transactions is None else transactions,
@@ -102,12 +104,6 @@ def _check_users(scenario: Scenario, count: int) -> None:
         message = f"users must be {wanted}, as many as the roles have, got {count}"
         hint = f"without a mix others have nothing to do: take -u {wanted}, or add a mix"
         raise PlanError(str(scenario.document.origin(("roles",))), message, hint=hint)
-
-
-def _open_book(scenario: Scenario, users: int, seed: int) -> Book:
-    entries = compile_entries(scenario, seed)
-    changed = changed_datasets(scenario, entries)
-    return Book(scenario, users, entries, Tables(), Pickers(seed), changed)
 
 
 def _transaction(book: Book, name: str) -> dict[str, Any]:

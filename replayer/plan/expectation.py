@@ -9,14 +9,12 @@ import json
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 from replayer.ops import MAKING, PATH_OPS, READING, UNTIMED, WRITING, timed_as
 from replayer.plan.census import Census
 from replayer.plan.space import SpaceEstimate, Tally, count_names
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
-
-V = TypeVar("V")
 
 
 class KnownSlots:
@@ -50,12 +48,12 @@ class KnownSlots:
 
     def copy(self, source: int, slot: int) -> None:
         """Bind a slot to what another one is bound to; files stay as they are."""
-        _copy(self.identities, source, slot)
-        _copy(self.homes, source, slot)
-        _copy(self.names_of, source, slot)
-        _copy(self.sizes, source, slot)
-        _copy(self.names, source, slot)
-        _copy(self.places, source, slot)
+        known: list[dict[int, Any]] = [self.identities, self.homes, self.names_of]
+        for each in (*known, self.sizes, self.names, self.places):
+            if source in each:
+                each[slot] = each[source]
+            else:
+                each.pop(slot, None)
 
     @contextmanager
     def apart(self) -> Iterator[None]:
@@ -65,13 +63,6 @@ class KnownSlots:
         vars(self).update(fresh)
         yield
         vars(self).update(own)
-
-
-def _copy(known: dict[int, V], source: int, slot: int) -> None:
-    if source in known:
-        known[slot] = known[source]
-    else:
-        known.pop(slot, None)
 
 
 class Rewriting:

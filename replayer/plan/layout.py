@@ -69,9 +69,7 @@ def _moved(scenario: Scenario, name: str, entries: tuple[Entry, ...]) -> tuple[E
     problem = check_path(under)
     if problem is not None:
         raise _refuse(scenario, ("datasets", name, "under"), f"({under}) {problem}")
-    steps = under.split("/")
-    parents = ["/".join(steps[: n + 1]) for n in range(len(steps))]
-    above = [Entry(path, "d", 0, DIRECTORY_MODE) for path in parents]
+    above = [Entry(path, "d", 0, DIRECTORY_MODE) for path in _with_parents([under])]
     moved = [Entry(f"{under}/{e.path}", e.type, e.size, e.mode, e.link) for e in entries]
     return (*above, *moved)
 

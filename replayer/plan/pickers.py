@@ -35,9 +35,7 @@ class Pickers:
 
     def add_single(self, dataset: int, entry: int) -> int:
         """Return the index of a picker that always picks the same entry."""
-        segments = [[1, entry, 1]]
-        row = {"dataset": dataset, "types": "fdl", "kind": "segments"}
-        return self._intern({**row, "segments": segments, "shuffle": None})
+        return self.add_segments(dataset, "fdl", [[1, entry, 1]])
 
     def _intern(self, row: dict[str, Any]) -> int:
         key = json.dumps(row, sort_keys=True)

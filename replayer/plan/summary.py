@@ -108,7 +108,8 @@ def describe_plan(plan: Plan) -> PlanSummary:
     census = Census(body, plan.traces)
     tallies = [expect_transaction(census, row["steps"]) for row in body["transactions"]]
     shares = _shares(body)
-    touched = _touched(tallies, shares)
+    used = (tally.touched for tally, share in zip(tallies, shares, strict=True) if share)
+    touched = set[tuple[int, int]]().union(*used)
     growth = _growth(plan, tallies, shares)
     numbers = range(len(body["datasets"]))
     # Only those beyond the first have files of their own: with one user nothing has to be counted.
@@ -172,11 +173,6 @@ def _shares(body: Mapping[str, Any]) -> list[float]:
         for index, weight in enumerate(mix):
             shares[index] += users / body["users"] * weight / sum(mix)
     return shares
-
-
-def _touched(tallies: list[Tally], shares: list[float]) -> set[tuple[int, int]]:
-    used = [tally.touched for tally, share in zip(tallies, shares, strict=True) if share]
-    return set().union(*used)
 
 
 def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int, int]:

@@ -3,15 +3,11 @@
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-from typing import Any
 
 from replayer.scenario.draws import Draw, Lognormal
 
 RESOLUTION = 4096
 """Chosen: a table reaches to its 99.988th percentile and takes 32 KiB in an engine."""
-
-PlanDraw = dict[str, Any]
-"""A draw of plan format 1."""
 
 
 class Tables:
@@ -35,15 +31,10 @@ def tabulate(draw: Draw[int]) -> list[int] | None:
     if draw.lognormal is not None:
         return _lognormal(draw.lognormal)
     if draw.exponential is not None:
-        return _exponential(draw.exponential)
+        return exponential_table(draw.exponential)
     if draw.quantiles is not None:
         return _interpolated(draw.quantiles)
     return list(draw.values) if draw.values is not None else None
-
-
-def exponential_table(mean: float) -> list[int]:
-    """Return an exponential distribution whose table has exactly the mean asked for."""
-    return _exponential(mean)
 
 
 def _midpoints() -> list[float]:
@@ -56,7 +47,8 @@ def _lognormal(shape: Lognormal[int]) -> list[int]:
     return [round(shape.median * math.exp(sigma * normal.inv_cdf(q))) for q in _midpoints()]
 
 
-def _exponential(mean: float) -> list[int]:
+def exponential_table(mean: float) -> list[int]:
+    """Return an exponential distribution whose table has exactly the mean asked for."""
     raw = [-math.log1p(-q) for q in _midpoints()]
     scale = mean * RESOLUTION / math.fsum(raw)
     row = [round(value * scale) for value in raw]

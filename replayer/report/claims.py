@@ -59,7 +59,8 @@ def judge(
         return "too few seconds", None
     margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
     beyond = interval.low > margin or interval.high < 1 / margin
-    if not (beyond and _lie_apart(own.rounds, best.rounds)):
+    one, other = own.rounds, best.rounds
+    if not (beyond and (max(one) < min(other) or max(other) < min(one))):
         return "no difference shown", interval
     return ("differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"), interval
 
@@ -125,8 +126,3 @@ _ENOUGH = (
     f"{CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
     f"{_samples_needed(99.0)})"
 )
-
-
-def _lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether all of one lie beyond all of the other."""
-    return max(one) < min(other) or max(other) < min(one)

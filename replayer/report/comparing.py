@@ -97,10 +97,6 @@ def _all(side: Side, fact: Callable[[MachineFacts], str]) -> str:
     return each_once(map(fact, side.record.run.machines))
 
 
-def _in_a_container(machine: MachineFacts) -> str:
-    return "yes" if machine.container else "no"
-
-
 _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
     ("work", True, _work),
     ("seed", True, lambda side: str(side.record.run.plan.seed)),
@@ -117,12 +113,20 @@ _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
     ("client", True, lambda side: _all(side, lambda machine: machine.host)),
     ("CPUs", True, lambda side: str(count_cpus(side.record.run.machines))),
     ("memory", True, lambda side: _all(side, lambda machine: format_bytes(machine.memory_bytes))),
-    ("in a container", False, lambda side: _all(side, _in_a_container)),
+    (
+        "in a container",
+        False,
+        lambda side: _all(side, lambda machine: _yes(machine.container)),
+    ),
     ("replayer", True, lambda side: _all(side, lambda machine: machine.replayer)),
     ("rounds", False, lambda side: str(side.record.run.load.rounds)),
     ("duration", False, lambda side: _seconds(side.record.run.load.duration_s)),
     ("warm-up", False, lambda side: _seconds(side.record.run.load.warm_up_s)),
 )
+
+
+def _yes(fact: object) -> str:
+    return "yes" if fact else "no"
 
 
 def _seconds(value: float | None) -> str:
@@ -152,7 +156,6 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     )
     found = list(rank_figures(entrants))
     compared = tuple(each for each in found if isinstance(each, ComparedFigure))
-    unranked = tuple(each for each in found if isinstance(each, Unranked))
     differences = find_differences(sides)
     mix = _name_mix(entrants)
     return Comparison(
@@ -162,12 +165,9 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
         headline=tuple(_headline(found, contenders, mix)),
         differences=differences,
         compared=compared,
-        unranked=unranked,
+        unranked=tuple(each for each in found if isinstance(each, Unranked)),
         method=tuple(_method(compared, contenders, mix)),
-        cautions=(
-            *_unsound(records, verdicts),
-            *_cautions(records, contenders, differences),
-        ),
+        cautions=(*_unsound(records, verdicts), *_cautions(records, contenders, differences)),
     )
 
 
@@ -365,7 +365,8 @@ def _cautions(
     for contender in contenders:
         if contender.errors:
             yield f"{contender.label}: {contender.errors:,} errors; times are of what succeeded"
-        yield from _recorded_pauses(contender)
+        pauses = (each for each in contender.warnings if each.kind == "recorded pauses")
+        yield from (f"{contender.label}: {each.message}" for each in pauses)
     said: set[str] = set()
     for record in records:
         for warning in record.run.warnings:
@@ -373,9 +374,3 @@ def _cautions(
             if text not in said:
                 said.add(text)
                 yield text
-
-
-def _recorded_pauses(contender: Contender) -> Iterator[str]:
-    for warning in contender.warnings:
-        if warning.kind == "recorded pauses":
-            yield f"{contender.label}: {warning.message}"

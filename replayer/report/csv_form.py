@@ -19,7 +19,7 @@ CSV_COLUMNS = (
     "throughput_per_s", "bytes", "bytes_per_s", "mean_ns", "stdev_ns", "min_ns", "p50_ns", "p95_ns",
     "p99_ns", "p99_9_ns", "max_ns", "unfinished_ns",
 )  # fmt: skip
-
+_COUNTS, _TIMES = CSV_COLUMNS.index("count"), CSV_COLUMNS.index("mean_ns")
 _Cell = str | int | float | None
 
 
@@ -54,26 +54,9 @@ def _rows(part: RoundSummary) -> Iterator[tuple[_Cell, ...]]:
 
 
 def _counts(entry: TransactionSummary | Performance, cancelled: int | None) -> tuple[_Cell, ...]:
-    return (
-        entry.count,
-        entry.errors,
-        cancelled,
-        entry.rate_per_s,
-        entry.throughput_per_s,
-        entry.bytes,
-        entry.bytes_per_s,
-    )
+    known = {**dict(entry), "cancelled": cancelled}
+    return tuple(known[column] for column in CSV_COLUMNS[_COUNTS:_TIMES])
 
 
 def _times(times: Statistics) -> tuple[_Cell, ...]:
-    return (
-        times.mean_ns,
-        times.stdev_ns,
-        times.min_ns,
-        times.p50_ns,
-        times.p95_ns,
-        times.p99_ns,
-        times.p99_9_ns,
-        times.max_ns,
-        times.unfinished_ns,
-    )
+    return tuple(getattr(times, column) for column in CSV_COLUMNS[_TIMES:])

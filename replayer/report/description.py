@@ -12,7 +12,6 @@ from replayer.measure import (
     Health,
     MachineFacts,
     MountFacts,
-    Sweep,
     Target,
     TransactionSummary,
     Verification,
@@ -310,15 +309,13 @@ def say_figures(document: Document) -> Iterator[str]:
         if most is None:
             continue
         sweep = next((each for each in find_sweeps([*found]) if most.name in each.sizes), None)
-        ends = [most] if sweep is None else [found[name] for name in _ends(sweep)]
+        ends = [most]
+        if sweep is not None:
+            smallest, *_, largest = sweep.sizes
+            ends = [found[smallest], found[largest]]
         waits = "; ".join(filter(None, map(_wait, ends)))
         if waits:
             yield f"{target.name}: {waits}"
-
-
-def _ends(sweep: Sweep) -> tuple[str, str]:
-    smallest, *_, largest = sweep.sizes
-    return smallest, largest
 
 
 def _wait(transaction: TransactionSummary) -> str | None:

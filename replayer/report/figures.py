@@ -62,10 +62,10 @@ class FigureRow:
 def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
     """Yield the rows of a target: each transaction with its ops; calls outside of any come last."""
     for transaction in part.transactions:
-        yield _transaction_row(transaction)
+        yield FigureRow(transaction.name, 0, _cells(transaction, transaction.latency))
         if load.loop != "closed" or late_share(load, transaction) > SHOWN_SHARE:
-            yield FigureRow("waiting to start", 1, _times_only(transaction.lag))
-            yield FigureRow("from its start", 1, _times_only(transaction.service))
+            yield FigureRow("waiting to start", 1, (*("",) * 4, *_times(transaction.lag)))
+            yield FigureRow("from its start", 1, (*("",) * 4, *_times(transaction.service)))
         for op in transaction.ops:
             yield from _op_rows(op, 1)
     if part.transactions and part.outside:
@@ -120,10 +120,6 @@ def show_spread(ranked: RankedFigure | ComparedFigure, place: RankingRow | Compa
     return f"{number if high.endswith(blank + unit) else low}{DASH}{high}"
 
 
-def _transaction_row(transaction: TransactionSummary) -> FigureRow:
-    return FigureRow(transaction.name, 0, _cells(transaction, transaction.latency))
-
-
 def _op_rows(op: Performance, depth: int) -> Iterator[FigureRow]:
     """Yield the row of an op, and one for those of its calls that only found the end."""
     yield FigureRow(op.op, depth, _cells(op, op.time))
@@ -159,18 +155,8 @@ def _cells(entry: TransactionSummary | Performance, times: Statistics) -> tuple[
     )
 
 
-def _times_only(times: Statistics) -> tuple[str, ...]:
-    return ("", "", "", "", *_times(times))
-
-
 def _times(times: Statistics) -> tuple[str, ...]:
-    figures = (
-        times.mean_ns,
-        times.p50_ns,
-        times.p95_ns,
-        times.p99_ns,
-        times.p99_9_ns,
-    )
+    figures = (times.mean_ns, times.p50_ns, times.p95_ns, times.p99_ns, times.p99_9_ns)
     cells = (DASH if figure is None else format_time_ns(figure) for figure in figures)
     return (*cells, longest(times.max_ns, is_bound=times.max_is_bound))
 

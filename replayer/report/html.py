@@ -65,7 +65,7 @@ def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
     With different plans they are ranked by what bears the same name. More targets than can be held
     side by side are not ranked, and the page says so.
     """
-    materials = [_collect(record) for record in records]
+    materials = [_Material(each, compose(each), read_distributions(each)) for each in records]
     targets = sum(len(material.document.targets) for material in materials)
     alike = plans == "different plans" or all(same_work(records[0], each) for each in records)
     ranked = alike and 1 < targets <= MOST_CONTENDERS
@@ -138,10 +138,6 @@ class _Material:
             if own:
                 return _together(own)
         return None
-
-
-def _collect(record: RunRecord) -> _Material:
-    return _Material(record, compose(record), read_distributions(record))
 
 
 def _together(parts: Sequence[Distribution]) -> Distribution:

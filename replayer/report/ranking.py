@@ -244,14 +244,10 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _EntrantFigures | None
     return _EntrantFigures(
         label=entrant.label,
         samples=_times(whole).count,
-        values=_values(whole),
-        rounds=tuple(_values(entry) for entry in each if entry is not None),
+        values=tuple(figure.of(whole) for figure in FIGURES),
+        rounds=tuple(tuple(f.of(entry) for f in FIGURES) for entry in each if entry is not None),
         resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),
     )
-
-
-def _values(entry: _Entry) -> _Values:
-    return tuple(figure.of(entry) for figure in FIGURES)
 
 
 def _entry(part: RoundSummary, kind: _Kind, name: str) -> _Entry | None:
@@ -339,25 +335,11 @@ def rank(
         if isinstance(found, Unranked):
             unranked.append(found)
             continue
-        ranked.append(
-            RankedFigure(
-                subject=found.subject,
-                kind=found.kind,
-                figure=found.figure,
-                unit=found.unit,
-                better=found.better,
-                places=tuple(map(_place, found.standings)),
-            )
-        )
+        own = found.model_dump(exclude={"standings"})
+        ranked.append(RankedFigure(**own, places=tuple(map(_place, found.standings))))
     return tuple(ranked), tuple(unranked)
 
 
 def _place(standing: ComparisonRow) -> RankingRow:
-    return RankingRow(
-        target=standing.label,
-        value=standing.value,
-        ratio=standing.ratio,
-        low=standing.low,
-        high=standing.high,
-        claim=standing.claim,
-    )
+    own = standing.model_dump(exclude={"label", "ratio_low", "ratio_high"})
+    return RankingRow(target=standing.label, **own)

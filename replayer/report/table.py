@@ -38,6 +38,7 @@ _MOST_LINES = 5  # of each kind of incident: chosen; the JSON form has more
 
 def render_table(document: Document, style: Style = PLAIN) -> str:
     """Render a run as text, ending with a newline."""
+    verdict = document.verdict
     lines = [
         *_verdict(document, style),
         *_described(document, style),
@@ -49,14 +50,10 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
         *_incidents(document, style),
         "",
         *wrapped("run folder", document.folder, 12, style),
-        *wrapped("verdict", _last_word(document), 12, style),
+        # Once more: a long report has scrolled its first line away.
+        *wrapped("verdict", f"{verdict.outcome}, exit code {verdict.exit_code}", 12, style),
     ]
     return style.fit("\n".join(lines)) + "\n"
-
-
-def _last_word(document: Document) -> str:
-    """Return the verdict once more: a long report has scrolled its first line away."""
-    return f"{document.verdict.outcome}, exit code {document.verdict.exit_code}"
 
 
 def _verdict(document: Document, style: Style) -> Iterator[str]:

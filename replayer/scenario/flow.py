@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from replayer.scenario.calls import CopyRange, OfEither, OfFile, OfTwoPaths, Open, StepPart, Symlink
 from replayer.scenario.document import Key
 from replayer.scenario.model import Scenario
 from replayer.scenario.places import Place, template_parts
-from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.scenario.problems import nearest_hint
 from replayer.scenario.references import draws_of, places_of, refuse
 from replayer.scenario.steps import (
     Choose,
@@ -127,9 +128,7 @@ class _Judge:
     def files(self, step: StepPart, key: Key, state: _State) -> _State:
         if isinstance(step, Open):
             return replace(state, opened=state.opened | {step.slot})
-        if isinstance(step, OfFile):
-            self.need(step.file, (*key, "file"), state.opened, "open")
-        if isinstance(step, OfEither) and step.file is not None:
+        if isinstance(step, OfFile | OfEither) and step.file is not None:
             self.need(step.file, (*key, "file"), state.opened, "open")
         if isinstance(step, CopyRange):
             self.need(step.to, (*key, "to"), state.opened, "open")
@@ -149,18 +148,11 @@ class _Judge:
     def need(self, name: str, key: Key, have: frozenset[str], what: str) -> None:
         if name in have:
             return
-        raise self.unmet(name, key, have, what)
-
-    def unmet(self, name: str, key: Key, have: frozenset[str], what: str) -> ScenarioError:
+        kind, message = "names", f"uses the name {name}, which no step before it has bound"
         if what == "open":
-            hint = nearest_hint(name, sorted(have), kind="open files")
-            return refuse(
-                self.scenario, key, f"uses the file {name} before an open step has opened it", hint
-            )
-        hint = nearest_hint(name, sorted(have), kind="names")
-        return refuse(
-            self.scenario, key, f"uses the name {name}, which no step before it has bound", hint
-        )
+            kind, message = "open files", f"uses the file {name} before an open step has opened it"
+        hint = nearest_hint(name, sorted(have), kind=kind)
+        raise refuse(self.scenario, key, message, hint)
 
 
 def check_flow(scenario: Scenario) -> None:
@@ -216,11 +208,5 @@ def _joined(step: StepPart, before: _State, ends: list[_State]) -> _State:
     if isinstance(step, For | Until) or (isinstance(step, Repeat) and (step.times.const or 0) > 0):
         return ends[0]
     if isinstance(step, Choose):
-        ends = ends or [before]
-        common = ends[0]
-        for end in ends[1:]:
-            common = common.common(end)
-        return common
-    for end in ends:
-        before = before.common(end)
-    return before
+        return reduce(_State.common, ends or [before])
+    return reduce(_State.common, ends, before)

@@ -73,6 +73,12 @@ def _tidy(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
         del found["title"]
     if found.get("default", 0) is None:
         del found["default"]
+    for bound, word in (
+        ("ge", "minimum"),
+        ("le", "maximum"),
+    ):  # of what is read before it is judged
+        if bound in found:
+            found[word] = found.pop(bound)
     return {str(key): _tidy(value) for key, value in found.items()}
 
 

@@ -1,7 +1,6 @@
 """From a name or a path to a scenario that has been judged whole."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -103,17 +102,8 @@ MAX_BLOCKS = 16
 """How deep steps nest in plan format 1, the list of a transaction included."""
 
 
-@dataclass(frozen=True)
-class _Size:
-    """Of steps: how many they become, and how many blocks lie in each other."""
-
-    steps: int = 0
-    blocks: int = 0
-
-    @classmethod
-    def of_all(cls, sizes: Sequence["_Size"]) -> "_Size":
-        """Return the size of steps that stand one after the other."""
-        return cls(sum(each.steps for each in sizes), max((e.blocks for e in sizes), default=0))
+_Size = tuple[int, int]
+"""Of steps: how many they become, and how many blocks lie in each other."""
 
 
 def check_expansion(scenario: Scenario) -> None:
@@ -126,13 +116,13 @@ def check_expansion(scenario: Scenario) -> None:
     whole = 0
     for name, steps in scenario.transactions.items():
         key = ("transactions", name)
-        size = gauge.measure(steps)
-        whole += size.steps
-        if size.blocks >= MAX_BLOCKS:
-            message = f"nests {size.blocks} blocks in each other, more than {MAX_BLOCKS - 1}"
+        count, blocks = gauge.measure(steps)
+        whole += count
+        if blocks >= MAX_BLOCKS:
+            message = f"nests {blocks} blocks in each other, more than {MAX_BLOCKS - 1}"
             raise refuse(scenario, key, message)
         if whole > MAX_STEPS:
-            message = f"has {size.steps:,} steps once its sequences and names are put in"
+            message = f"has {count:,} steps once its sequences and names are put in"
             hint = f"all transactions together may have {MAX_STEPS:,}; repeat: and each: count once"
             raise refuse(scenario, key, message, hint)
 
@@ -143,26 +133,28 @@ class _Gauge:
         self.of_sequence = cache(lambda name: self.measure(self.sequences[name]))
 
     def measure(self, steps: Sequence[StepPart]) -> _Size:
-        return _Size.of_all([self.of_step(step) for step in steps])
+        return _in_a_row([self.of_step(step) for step in steps])
 
     def of_step(self, step: StepPart) -> _Size:
         match step:
             case Use():
                 return self.of_sequence(step.sequence)
             case Script():
-                return self.of_script(step)
+                count, blocks = _in_a_row([self.of_sequence(each.sequence) for each in step.lines])
+                return len(step.lines) + count, blocks
             case For():
-                inner = self.measure(step.steps)
-                return _Size(len(step.names) * (1 + inner.steps), inner.blocks)
+                count, blocks = self.measure(step.steps)
+                return len(step.names) * (1 + count), blocks
             case Repeat() | Choose() | Each() | Pipeline() | Until():
-                inside = _Size.of_all([self.measure(steps) for _, steps in blocks_of(step, ())])
-                return _Size(1 + inside.steps, 1 + inside.blocks)
+                inside = [self.measure(steps) for _, steps in blocks_of(step, ())]
+                count, blocks = _in_a_row(inside)
+                return 1 + count, 1 + blocks
             case _:
-                return _Size(1)
+                return 1, 0
 
-    def of_script(self, step: Script) -> _Size:
-        lines = _Size.of_all([self.of_sequence(line.sequence) for line in step.lines])
-        return _Size(len(step.lines) + lines.steps, lines.blocks)
+
+def _in_a_row(sizes: Sequence[_Size]) -> _Size:
+    return sum(count for count, _ in sizes), max((blocks for _, blocks in sizes), default=0)
 
 
 ADDED = frozenset({"users", "datasets", "sequences", "transactions"})

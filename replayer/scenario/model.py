@@ -95,6 +95,8 @@ class Dataset(Part):
     """Files that exist before the clock starts, or an empty directory to work in."""
 
     SOURCES: ClassVar[tuple[str, ...]] = ("manifest", "tar", "files", "directory", "copy_of")
+    SHAPE: ClassVar[tuple[str, ...]] = ("sizes", "bytes", "per_directory", "depth", "names")
+    """What goes with ``files`` alone."""
 
     manifest: str | None = None
     tar: str | None = None
@@ -124,25 +126,16 @@ class Dataset(Part):
         if self.part is not None and given[0] not in {"manifest", "tar"}:
             message = "part goes with manifest or tar, not with {source}"
             raise PydanticCustomError("dataset", message, {"source": given[0]})
-        if self.files is None:
-            self._refuse_shape(given[0])
-        elif self.depth and self.per_directory is None:
+        written = self.model_dump(by_alias=True, exclude_none=True)
+        shaped = [key for key in self.SHAPE if key in written]
+        if self.files is None and shaped:
+            message = "{key} goes with files, not with {source}"
+            context = {"key": shaped[0], "source": given[0]}
+            raise PydanticCustomError("dataset", message, context)
+        if self.depth and self.per_directory is None:
             message = "depth needs per_directory: without it all files lie in one directory"
             raise PydanticCustomError("dataset", message)
         return self
-
-    def _refuse_shape(self, source: str) -> None:
-        shape = {
-            "sizes": self.sizes,
-            "bytes": self.bytes_,
-            "per_directory": self.per_directory,
-            "depth": self.depth,
-            "names": self.names,
-        }
-        for key, value in shape.items():
-            if value is not None:
-                message = "{key} goes with files, not with {source}"
-                raise PydanticCustomError("dataset", message, {"key": key, "source": source})
 
 
 def _read_names(value: object) -> object:
@@ -228,11 +221,6 @@ class Scenario(Part):
         """How many users have something to do; None: any number, as the rest have the mix."""
         taken = sum(role.users for role in self.roles.values())
         return None if self.mix else taken
-
-    @property
-    def transactions_per_user(self) -> int | None:
-        """After how many transactions a user stops; None when only the duration ends a run."""
-        return self.iterations
 
     def located(self, document: YamlDocument, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
         """Return the same scenario, knowing where it was written and what its manifests hold."""

@@ -159,7 +159,7 @@ def _without_other_sources(value: object, key: Key) -> object:
     depth = len(("datasets", "NAME", "SOURCE"))
     if len(key) != depth or key[0] != "datasets" or key[2] not in Dataset.SOURCES:
         return value
-    shape = () if key[2] == "files" else ("sizes", "bytes", "per_directory", "depth", "names")
+    shape = () if key[2] == "files" else Dataset.SHAPE
     gone = {*Dataset.SOURCES, "part", *shape} - {key[2]}
     datasets = dict(value["datasets"])  # type: ignore[index]
     if datasets[key[1]].get(key[2]) is None:  # it was taken away

@@ -124,29 +124,21 @@ class Place(Part):
 
     @model_validator(mode="after")
     def _is_one_of_three(self) -> Self:
-        given = [
-            key
-            for key, value in (("path", self.path), ("in", self.in_), ("from", self.from_))
-            if value is not None
-        ]
+        known = {"path": self.path, "in": self.in_, "from": self.from_}
+        given = [key for key, value in known.items() if value is not None]
         if len(given) > 1:
             message = "must have one of path, in and from, got {given}"
             raise PydanticCustomError("place", message, {"given": " and ".join(given)})
-        self._refuse_alone("name", "in", self.name, self.in_)
-        self._refuse_alone("pick", "from", self.pick, self.from_)
-        self._refuse_alone("kind", "from", self.kind, self.from_)
-        self._refuse_alone("match", "from", self.match, self.from_)
+        for key, partner in (("name", "in"), ("pick", "from"), ("kind", "from"), ("match", "from")):
+            if getattr(self, key) is not None and known[partner] is None:
+                message = "{key} goes with {partner}, which is missing"
+                raise PydanticCustomError("place", message, {"key": key, "partner": partner})
         if self.match is not None and self.pick not in {None, "uniform"}:
             raise PydanticCustomError("place", "match goes with the picker uniform only", {})
         if self.as_ is not None and not (self.in_ or self.from_):
             message = "as goes with in or from; without them the name stays as it is"
             raise PydanticCustomError("place", message, {})
         return self
-
-    def _refuse_alone(self, key: str, partner: str, value: object, base: object) -> None:
-        if value is not None and base is None:
-            message = "{key} goes with {partner}, which is missing"
-            raise PydanticCustomError("place", message, {"key": key, "partner": partner})
 
     @property
     def slot(self) -> str:

@@ -29,6 +29,7 @@ DURATIONS: Mapping[str, int] = {
     "ns": 1,
     "us": 1000,
     "µs": 1000,
+    "μs": 1000,
     "ms": 1_000_000,
     "s": 1_000_000_000,
     "m": 60_000_000_000,
@@ -190,31 +191,12 @@ Mode = Annotated[int, _MODE[0], _MODE[1]]
 """Permission bits."""
 Percent = Annotated[int, _PERCENT[0], _PERCENT[1]]
 """0 to 100."""
-Count = Annotated[
-    int,
-    BeforeValidator(_read_count),
-    Field(ge=0, le=MAX_VALUE),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_VALUE}),
-]
+_WHOLE = BeforeValidator(_read_count)
+Count = Annotated[int, Field(ge=0, le=MAX_VALUE), _WHOLE]
 """A whole number, not negative."""
-Positive = Annotated[
-    int,
-    BeforeValidator(_read_count),
-    Field(ge=1, le=MAX_VALUE),
-    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_VALUE}),
-]
+Positive = Annotated[int, Field(ge=1, le=MAX_VALUE), _WHOLE]
 """A whole number, at least 1."""
-Seed = Annotated[
-    int,
-    BeforeValidator(_read_count),
-    Field(ge=0, lt=2**64),
-    WithJsonSchema({"type": "integer", "minimum": 0, "exclusiveMaximum": 2**64}),
-]
+Seed = Annotated[int, Field(ge=0, lt=2**64), _WHOLE]
 """What random draws come from."""
-Weight = Annotated[
-    int,
-    BeforeValidator(_read_count),
-    Field(ge=0, le=MAX_WEIGHT),
-    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WEIGHT}),
-]
+Weight = Annotated[int, Field(ge=0, le=MAX_WEIGHT), _WHOLE]
 """How often one of several is drawn, beside the weights of the others."""

@@ -13,9 +13,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NoReturn
+from typing import Literal, NoReturn, cast
 
 from replayer.errors import ReplayerError
+from replayer.scenario.units import DURATIONS, RATES, SIZES
 
 NO_ERRORS = "errors == 0"
 DEFAULT = "default"
@@ -39,18 +40,9 @@ _MOST = 10**18
 
 _Units = dict[str, Fraction]
 """Exact, so that a limit is the nearest number to what was written: 0.7 % is 7 of 1,000."""
-_NS = {
-    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
-    "min": 60 * 10**9, "h": 3600 * 10**9,
-}  # fmt: skip
-_TIMES: _Units = {unit: Fraction(ns) for unit, ns in _NS.items()}
-_SECONDS = {"/s": 1, "/min": 60, "/m": 60, "/h": 3600}
-_RATES: _Units = {unit: Fraction(1, seconds) for unit, seconds in _SECONDS.items()}
-_BYTES: _Units = {
-    f"{prefix}{kind}/s": Fraction(base**power)
-    for base, kind, prefixes in ((1000, "B", "kMGT"), (1024, "iB", "KMGT"))
-    for power, prefix in enumerate(prefixes, start=1)
-} | {"B/s": Fraction(1), "KB/s": Fraction(1000)}
+_TIMES: _Units = {unit: Fraction(ns) for unit, ns in DURATIONS.items()}
+_RATES: _Units = {unit: Fraction(1, seconds) for unit, seconds in RATES.items()}
+_BYTES: _Units = {f"{unit}/s": Fraction(size) for unit, size in SIZES.items()}
 
 
 @dataclass(frozen=True)
@@ -134,7 +126,14 @@ def parse_threshold(text: str, source: str) -> Threshold:
     subject, metric = _parse_path(left["path"], left.start("path") + 1, refuse)
     limit, unit = _parse_limit(text, sign.end(), metric, refuse)
     return Threshold(
-        text.strip(), source, left["target"], subject, metric, _sign(sign[0]), limit, unit
+        text.strip(),
+        source,
+        left["target"],
+        subject,
+        metric,
+        cast("Comparison", sign[0]),
+        limit,
+        unit,
     )
 
 
@@ -284,13 +283,3 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
 
 def _part(text: str | None) -> Part:
     return "service" if text == "service" else "lag" if text == "lag" else "latency"
-
-
-def _sign(text: str) -> Comparison:
-    for known in _COMPARISONS:
-        if text == known:
-            return known
-    raise AssertionError(text)  # the regular expression matches nothing else
-
-
-_COMPARISONS: tuple[Comparison, ...] = ("<", "<=", ">", ">=", "==", "!=")

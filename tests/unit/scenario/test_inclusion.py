@@ -48,7 +48,7 @@ def test_datasets_sequences_and_transactions_are_added_and_other_keys_replaced(
     assert len(found.transactions["look"]) == 2
     assert len(found.transactions["leave"]) == 1
     assert found.mix == {"look": 1, "leave": 2}
-    assert found.transactions_per_user == 1
+    assert found.iterations == 1
 
 
 def test_a_mistake_names_the_file_in_which_it_was_written(tmp_path: Path) -> None:
