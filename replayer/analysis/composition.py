@@ -9,16 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from replayer.analysis import attribution, drift, modes, steps
+from replayer.analysis import drift, modes, steps, works
 from replayer.analysis.acknowledgement import find_acknowledged
-from replayer.analysis.attribution import find_between, find_outliers, find_tails
 from replayer.analysis.drift import find_first_touches
 from replayer.analysis.finding import Analysis, Modes, Unfinished
 from replayer.analysis.modes import find_modes
 from replayer.analysis.silence import find_silences
 from replayer.analysis.slots import IntervalSeries, chart_series
 from replayer.analysis.steps import find_changes, worth
-from replayer.analysis.works import find_works
 from replayer.measure import (
     CANCELLED,
     Performance,
@@ -34,7 +32,7 @@ _OVER_ALL = (("cliffs and other steps", steps.FEWEST), ("drift", drift.SHORTEST)
 _IN_A_ROUND = (("slow begins", drift.FEWEST_LATER + 1),)
 _SAMPLED = (
     ("two groups of times", 2 * modes.LEAST_SAMPLES),
-    ("outliers and what made the slowest slow", attribution.FEWEST),
+    ("outliers and what made the slowest slow", works.FEWEST),
 )
 
 
@@ -87,18 +85,18 @@ def analyse(record: RunRecord, summary: Summary) -> Analysis:
     series = chart_series(record)
     steps, drifts = find_changes(record, series)
     touches = find_first_touches(record, tuple(worth(series)))
-    works = tuple(find_works(record))
+    found = tuple(works.find_works(record))
     # A step makes two groups by itself.
     stepped = {(step.target, name) for step in steps for name in (step.subject, *step.ops)}
     return Analysis(
         steps=_most(steps),
         drifts=_most(drifts),
         silences=_most(find_silences(record)),
-        modes=_most(found for found in find_modes(works) if stepped.isdisjoint(_names(found))),
+        modes=_most(each for each in find_modes(found) if stepped.isdisjoint(_names(each))),
         first_touches=_most(touches),
-        outliers=_most(find_outliers(works)),
-        tails=_most(find_tails(record, works)),
-        between=_most(find_between(record, works)),
+        outliers=_most(works.find_outliers(found)),
+        tails=_most(works.find_tails(record, found)),
+        between=_most(works.find_between(record, found)),
         unfinished=_most(_find_unfinished(summary)),
         acknowledged=tuple(find_acknowledged(record, summary)),
         notes=tuple(_find_shortages(record, series)),

@@ -7,8 +7,14 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.report.style import Style, fold
-from replayer.study.commands import StudyOptions
-from replayer.study.flow import StudyRequest, announce, exit_code_of, resume_study, run_study
+from replayer.study.flow import (
+    StudyOptions,
+    StudyRequest,
+    announce,
+    exit_code_of,
+    resume_study,
+    run_study,
+)
 from replayer.study.journal import Journal
 from replayer.study.measured import find_stand_outs, find_verdicts, load_measured
 from replayer.study.model import Study, load_studies, load_study

@@ -85,7 +85,7 @@ def render_examination(found: Examination, style: Style = PLAIN) -> str:
     """Render an examination as text, ending with a newline."""
     lines = (
         *_facts(found),
-        *(_advice("advice", found.advice) if found.advice else _no_advice()),
+        *(_advice("advice", found.advice) if found.advice else ("", _NO_ADVICE)),
         *_advice("if PHP (WordPress) runs from here", found.php),
         *_probe(found.probe),
     )
@@ -118,9 +118,7 @@ def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
         yield _row(item.weight, text)
 
 
-def _no_advice() -> Iterator[str]:
-    yield ""
-    yield "advice: none; nothing in the options that can be seen from here calls for any"
+_NO_ADVICE = "advice: none; nothing in the options that can be seen from here calls for any"
 
 
 def _probe(probe: Probe | None) -> Iterator[str]:

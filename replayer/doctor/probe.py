@@ -10,7 +10,7 @@ import secrets
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -140,7 +140,8 @@ def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) 
     note = _note(run, _planned(FILES).fingerprint)
     began = time.monotonic()
     place = _Place(path, _made(path, run, note, interruption), interruption)
-    files = _affordable(time.monotonic() - began)
+    took_s = time.monotonic() - began  # for a folder with one file
+    files = FILES if took_s < SLOW_FILE_S else max(int(LAYOUT_S / took_s), 1)
     try:
         found = _probed_in(place, files, seconds)
         interruption.check(f"probing {path}")
@@ -169,11 +170,6 @@ def _made(path: Path, run: str, note: str, interruption: Interruption) -> Sandbo
         if isinstance(error.__cause__, TimeoutError):  # the call goes on, and may succeed yet
             error.hint = _hint_at(str(path.absolute() / f"replayer-{run}"))
         raise
-
-
-def _affordable(file_s: float) -> int:
-    """Return how many files to make where making a folder with one file took so long."""
-    return FILES if file_s < SLOW_FILE_S else max(int(LAYOUT_S / file_s), 1)
 
 
 def _planned(files: int) -> CompiledPlan:
@@ -226,8 +222,14 @@ def _measured(engine: Engine, interruption: Interruption, seconds: float, files:
         ops = _ops(engine, files)
     finally:
         engine.close()
-    hangs = tuple(map(_told, hung))
-    return Probe(seconds=elapsed, ops=ops, slowly=tuple(_slow_of(ops)), hung=hangs, left=None)
+    slow = (op for op in ops if op.p50_ns is not None and op.p50_ns >= SLOW_NS)
+    return Probe(
+        seconds=elapsed,
+        ops=ops,
+        slowly=tuple(f"{op.name} {format_time_ns(op.p50_ns or 0)}" for op in slow),
+        hung=tuple(f"{call.op} of {call.path}, {call.age_ns / 1e9:.1f} s" for call in hung),
+        left=None,
+    )
 
 
 def _ended(engine: Engine, interruption: Interruption) -> list[Stuck]:
@@ -242,16 +244,6 @@ def _ended(engine: Engine, interruption: Interruption) -> list[Stuck]:
             break
         time.sleep(POLL_S)
     return engine.end_segment(GRACE_NS)
-
-
-def _slow_of(ops: Sequence[ProbedOp]) -> Iterator[str]:
-    for op in ops:
-        if op.p50_ns is not None and op.p50_ns >= SLOW_NS:
-            yield f"{op.name} {format_time_ns(op.p50_ns)}"
-
-
-def _told(stuck: Stuck) -> str:
-    return f"{stuck.op} of {stuck.path}, {stuck.age_ns / 1e9:.1f} s"
 
 
 def _ops(engine: Engine, files: int) -> tuple[ProbedOp, ...]:
@@ -304,12 +296,5 @@ def _removed(place: _Place) -> str | None:
 
 def _note(run: str, fingerprint: str) -> str:
     """Return what the marker says: ``replayer clean`` reads it."""
-    return json.dumps(
-        {
-            "run": run,
-            "scenario": "doctor",
-            "fingerprint": fingerprint,
-            "began": utc_text(),
-            **describe_owner(),
-        }
-    )
+    told = {"run": run, "scenario": "doctor", "fingerprint": fingerprint, "began": utc_text()}
+    return json.dumps({**told, **describe_owner()})

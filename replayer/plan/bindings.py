@@ -8,7 +8,6 @@ import fnmatch
 from typing import Any
 
 from replayer.plan.document import PlanError
-from replayer.plan.pickers import candidates_of
 from replayer.plan.scope import Book, Scope
 from replayer.scenario import calls as c
 from replayer.scenario.document import Key
@@ -110,7 +109,7 @@ def _shortest(word: str) -> str:
 def _pick(scope: Scope, step: c.StepPart, place: Place, key: Key) -> dict[str, Any]:
     book, dataset = scope.book, str(place.from_)
     types = TYPES[place.kind or _usual_kind(step)]
-    candidates = candidates_of(book.entries[dataset], types)
+    candidates = sum(entry.type in types for entry in book.entries[dataset])
     if candidates == 0:
         kind = (place.kind or _usual_kind(step)).replace("any", "").strip()
         what = f"{kind} entry" if kind else "entry"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from replayer.plan.randomness import Stream
+from replayer.plan.pickers import Stream
 from replayer.plan.spread import ZERO, Spread, equally, uniform, weighted
 from replayer.scenario.manifests import find_through_links
 from replayer.trace import TraceCensus, TraceFacts, take_census

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping
 
 from replayer.plan.document import PlanError
-from replayer.plan.randomness import GAMMA, Stream, mix64
+from replayer.plan.pickers import GAMMA, Stream, mix64
 from replayer.plan.tables import tabulate
 from replayer.scenario.document import Key
 from replayer.scenario.draws import SizeDraw

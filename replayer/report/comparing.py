@@ -54,12 +54,6 @@ class Side:
     target: Target
 
 
-def find_differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
-    """Return everything in which the sides differ, what decides first."""
-    found = [*_options(sides), *_facts(sides)]
-    return tuple(sorted(found, key=lambda item: not item.decides))
-
-
 def _facts(sides: Sequence[Side]) -> Iterator[Difference]:
     for what, decides, fact in _FACTS:
         values = tuple(fact(side) for side in sides)
@@ -156,7 +150,8 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     )
     found = list(rank_figures(entrants))
     compared = tuple(each for each in found if isinstance(each, ComparedFigure))
-    differences = find_differences(sides)
+    differing = [*_options(sides), *_facts(sides)]
+    differences = tuple(sorted(differing, key=lambda item: not item.decides))
     mix = _name_mix(entrants)
     return Comparison(
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),

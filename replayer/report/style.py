@@ -162,11 +162,6 @@ def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style
     )
 
 
-def no_room_for(titles: Sequence[str]) -> str:
-    """Say which columns were left out, and how to see them."""
-    return f"no room for {', '.join(titles)}: use a wider terminal (in a pipe: COLUMNS) or --json"
-
-
 def _fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
     """Return the places of the columns that are kept."""
     kept = list(range(len(columns)))

@@ -22,7 +22,7 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
-from replayer.report.style import PLAIN, Column, Style, fold, lay_out_grid, no_room_for, text_width
+from replayer.report.style import PLAIN, Column, Style, fold, lay_out_grid, text_width
 
 _REPLAY_INDENT = 11
 _LABEL_LIMIT = 24  # columns: a longer label stands on its own line
@@ -120,7 +120,9 @@ def _figures(document: Document, style: Style) -> Iterator[str]:
     for remark in footnotes(document):
         yield from note(remark, style)
     if left_out:
-        yield from note(no_room_for(left_out), style)
+        titles = ", ".join(left_out)
+        how = "use a wider terminal (in a pipe: COLUMNS) or --json"
+        yield from note(f"no room for {titles}: {how}", style)
 
 
 def _errors(document: Document, style: Style) -> Iterator[str]:

@@ -23,7 +23,7 @@ from replayer.measure import (
 )
 from replayer.report.claims import CLAIM_ROUNDS, Evidence, judge
 from replayer.study.measured import Measured, StepVerdict, find_verdicts
-from replayer.study.model import Published, Ranking, Ratio, Study, Table, TableColumn
+from replayer.study.model import Ranking, Ratio, Study, Table, TableColumn
 
 _RESAMPLED: dict[str, Figure] = {
     "rate": None,
@@ -169,7 +169,7 @@ def fill_tables(
 
 
 def _fill(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Filled:
-    published = [_published(row) for row in table.published]
+    published = [ResultRow(published=True, **row.model_dump()) for row in table.published]
     own = _claimed(table, [*_own_rows(table, steps, quick=quick)])
     rows = [*published, *own]
     measured = None if table.each is None else steps.get(table.each)
@@ -189,18 +189,6 @@ def _fill(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Filled
     )
 
 
-def _published(row: Published) -> ResultRow:
-    return ResultRow(
-        target=row.target,
-        published=True,
-        values=row.values,
-        below=row.below,
-        stored=row.stored,
-        says=row.says,
-        says_also=row.says_also,
-    )
-
-
 def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Iterator[_Own]:
     names = dict.fromkeys(
         target.name for found in steps.values() for target in found.summary.targets
@@ -209,33 +197,31 @@ def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> It
     variants = [(found.label, found.steps) for found in table.variants] or [("", plain)]
     for name in names:
         for label, mapping in variants:
+            own = {step: steps[taken] for step, taken in mapping.items() if taken in steps}
             values = tuple(
-                _value(column, steps.get(mapping.get(column.step, "")), name)
-                if not (quick and column.full_only)
-                else None
+                None
+                if (target := _target(own.get(column.step), name)) is None
+                or (quick and column.full_only)
+                else _value_in(target.overall, column)
                 for column in table.columns
             )
             if any(value is not None for value in values):
-                used = [steps[step] for step in mapping.values() if step in steps]
-                shown = f"{name}, {label}" if label else name
                 row = ResultRow(
-                    target=shown,
+                    target=f"{name}, {label}" if label else name,
                     published=False,
                     values=values,
-                    at_least=tuple(_bounds(table, mapping, steps, name)),
-                    stored=_stored(used, name),
+                    at_least=tuple(_bounds(table, own, name)),
+                    stored=_stored([*own.values()], name),
                 )
-                yield _Own(row, _ranked_by(table, mapping, steps, name))
+                yield _Own(row, _ranked_by(table, own, name))
 
 
-def _ranked_by(
-    table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
-) -> RankedCell | None:
+def _ranked_by(table: Table, own: Mapping[str, Measured], name: str) -> RankedCell | None:
     """Return what a target is ranked by, with what that rests on."""
     if table.rank is None:
         return None
     column = table.columns[_place(table, table.rank.column)]
-    found = steps.get(mapping.get(column.step, ""))
+    found = own.get(column.step)
     target = _target(found, name)
     value = None if target is None else _value_in(target.overall, column)
     if found is None or target is None or value is None:
@@ -250,15 +236,11 @@ def _claimed(table: Table, own: list[_Own]) -> Iterator[ResultRow]:
     best = None if table.rank is None else _best(table, table.rank, own)
     rows = sum(each.ranked is not None for each in own)
     for each in own:
-        differs = None if best is None or each is best else _differs(table, each, best, rows)
+        differs = None
+        if table.rank and best and each is not best and each.ranked and best.ranked:
+            column = table.columns[_place(table, table.rank.column)]
+            differs = shows_difference(column, each.ranked, best.ranked, rows)
         yield each.row.model_copy(update={"differs": differs})
-
-
-def _differs(table: Table, own: _Own, best: _Own, rows: int) -> bool | None:
-    if table.rank is None or own.ranked is None or best.ranked is None:
-        return None
-    column = table.columns[_place(table, table.rank.column)]
-    return shows_difference(column, own.ranked, best.ranked, rows)
 
 
 def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:
@@ -268,12 +250,10 @@ def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:
     return choose(known, key=lambda pair: pair[0])[1] if known else None
 
 
-def _bounds(
-    table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
-) -> Iterator[str]:
+def _bounds(table: Table, own: Mapping[str, Measured], name: str) -> Iterator[str]:
     """Yield the titles of the columns whose value is a lower bound, on one target."""
     for column in table.columns:
-        target = _target(steps.get(mapping.get(column.step, "")), name)
+        target = _target(own.get(column.step), name)
         entry = None if target is None else _entry(target.overall, column.of)
         if entry is not None and column.figure == "max" and _times(entry).max_is_bound:
             yield column.title
@@ -282,11 +262,6 @@ def _bounds(
 def _target(found: Measured | None, name: str) -> TargetSummary | None:
     targets = () if found is None else found.summary.targets
     return next((item for item in targets if item.name == name), None)
-
-
-def _value(column: TableColumn, found: Measured | None, name: str) -> float | None:
-    target = _target(found, name)
-    return None if target is None else _value_in(target.overall, column)
 
 
 def _value_in(part: RoundSummary, column: TableColumn) -> float | None:
@@ -310,10 +285,10 @@ def _entry(part: RoundSummary, of: str | None) -> TransactionSummary | Performan
 
 
 def _figure(entry: TransactionSummary | Performance, column: TableColumn) -> float | None:
-    times = _times(entry)
+    times, rate = _times(entry), entry.throughput_per_s
     figures: dict[str, float | None] = {
         "rate": entry.rate_per_s,
-        "throughput": entry.throughput_per_s,
+        "throughput": rate,
         "bytes_per_s": entry.bytes_per_s,
         "count": float(entry.count),
         "mean": times.mean_ns,
@@ -321,14 +296,9 @@ def _figure(entry: TransactionSummary | Performance, column: TableColumn) -> flo
         "p95": times.p95_ns,
         "p99": times.p99_ns,
         "max": times.max_ns,
-        "time_of_all": _time_of_all_ns(entry, column),
+        "time_of_all": column.all / rate * 1e9 if column.all and rate else None,
     }
     return figures[column.figure]
-
-
-def _time_of_all_ns(entry: TransactionSummary | Performance, column: TableColumn) -> float | None:
-    rate = entry.throughput_per_s
-    return None if column.all is None or not rate else column.all / rate * 1e9
 
 
 def _times(entry: TransactionSummary | Performance) -> Statistics:

@@ -213,14 +213,14 @@ def _parse_metric(name: str, part: str | None, column: int, refuse: _Refuse) -> 
         percent = float(percentile[1])
         if not 0 < percent < 100:  # noqa: PLR2004 - percent
             refuse(f"a percentile lies between 0 and 100, got {name}", column, "for example p95")
-        return Metric("percentile", _part(part), percent)
+        return Metric("percentile", cast("Part", part or "latency"), percent)
     kind = next((known for known in _KINDS if known == name), None)
     if kind is None:
         known = ("p50", "p95", "p99", "p99.9", *_KINDS)
         refuse(f"no metric {name!r}", column, _nearest(name, known))
     if part is not None and kind not in _TIME_KINDS:
         refuse(f"{part} is a time, {name} is none", column, f"write {name} alone")
-    return Metric(kind, _part(part))
+    return Metric(kind, cast("Part", part or "latency"))
 
 
 _KINDS: tuple[Literal["mean", "min", "max", "errors", "rate", "throughput", "bytes"], ...] = (
@@ -279,7 +279,3 @@ def _nearest(name: str, known: tuple[str, ...]) -> str:
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     listed = ", ".join(dict.fromkeys(known))
     return f"did you mean {near[0]!r}? there are: {listed}" if near else f"there are: {listed}"
-
-
-def _part(text: str | None) -> Part:
-    return "service" if text == "service" else "lag" if text == "lag" else "latency"

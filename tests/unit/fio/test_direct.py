@@ -9,8 +9,7 @@ import pytest
 
 from replayer.fio.jobs import load_jobs
 from replayer.fio.places import without_direct
-from replayer.study.commands import StudyOptions
-from replayer.study.flow import able
+from replayer.study.flow import StudyOptions, able
 from replayer.study.model import StudyStep
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

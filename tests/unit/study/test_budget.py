@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from replayer.study.commands import LONGEST_QUICK_S, QUICK_S
-from replayer.study.flow import Budget, quick_budget
+from replayer.study.flow import LONGEST_QUICK_S, QUICK_S, Budget, quick_budget
 
 
 @pytest.fixture

@@ -14,16 +14,16 @@ from replayer.measure import load_run, summarise
 from replayer.report.style import Style
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_folder
-from replayer.study.commands import (
+from replayer.study.flow import (
     QUICK_S,
     QUICK_SHARE,
     TURN_S,
     StudyOptions,
+    announce,
     further_words,
     step_length,
     step_words,
 )
-from replayer.study.flow import announce
 from replayer.study.measured import Measured
 from replayer.study.model import StudyStep, TableColumn, load_studies, load_study
 from replayer.study.results import Filled, fill_tables
