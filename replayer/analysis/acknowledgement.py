@@ -6,7 +6,7 @@ this client's memory.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
@@ -114,7 +114,8 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
     return {
         name: "synchronous"
         for name, steps in steps_by_transaction(record).items()
-        if (opened := [*_writing_opens(steps)]) and all(flags & O_DSYNC for flags in opened)
+        if (opened := [flags for flags in map(_flags, steps) if flags and flags & os.O_ACCMODE])
+        and all(flags & O_DSYNC for flags in opened)
     }
 
 
@@ -138,11 +139,3 @@ def _flags(step: Mapping[str, Any]) -> int | None:
     """Return those of an open; None of all other steps."""
     flags = step.get("flags")
     return flags if step.get("op") == "open" and isinstance(flags, int) else None
-
-
-def _writing_opens(steps: Iterable[Mapping[str, Any]]) -> Iterator[int]:
-    """Yield the flags of each open for writing among steps."""
-    for step in steps:
-        flags = _flags(step)
-        if flags is not None and flags & os.O_ACCMODE:
-            yield flags

@@ -212,7 +212,11 @@ def find_between(record: RunRecord, works: Iterable[Work]) -> Iterator[Between]:
 
     Only of plans whose steps leave no time between calls, with 1,000 samples at least.
     """
-    busy = _without_pauses(record)
+    busy = {
+        name
+        for name, steps in steps_by_transaction(record).items()
+        if _PAUSES.isdisjoint(str(step.get("do")) for step in steps)
+    }
     for work in works:
         if work.kind == "transaction" and work.subject in busy:
             yield from _between(record, work)
@@ -230,11 +234,3 @@ def _between(record: RunRecord, work: Work) -> Iterator[Between]:
         yield Between(
             target=work.target.name, transaction=work.subject, p99_ns=p99_ns, calls_ns=most_ns
         )
-
-
-def _without_pauses(record: RunRecord) -> frozenset[str]:
-    return frozenset(
-        name
-        for name, steps in steps_by_transaction(record).items()
-        if _PAUSES.isdisjoint(str(step.get("do")) for step in steps)
-    )

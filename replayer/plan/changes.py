@@ -95,8 +95,9 @@ class _Names:
         self._steps = list(steps)
         self._homes: dict[str, set[tuple[str, str | None]]] = {}
         for step in self._steps:
-            for slot, dataset, template in _homes(step):
-                self._homes.setdefault(slot, set()).add((dataset, template))
+            for slot, dataset, template in _bound(step):
+                own = None if template == "." else template  # the dataset's own directory
+                self._homes.setdefault(slot, set()).add((dataset, own))
 
     def changed(self) -> Iterator[tuple[str, _Paths]]:
         """Yield the dataset and the paths of what a step changes, or gives another name."""
@@ -136,16 +137,8 @@ class _Names:
         return f"(?:{'|'.join(sorted(inner))})"
 
 
-def _homes(step: c.StepPart) -> Iterator[tuple[str, str, str | None]]:
-    """Yield each name that a step binds, its dataset, and its template there.
-
-    None stands for any entry, or for the dataset's own directory.
-    """
-    for slot, dataset, template in _bound(step):
-        yield slot, dataset, None if template == "." else template
-
-
 def _bound(step: c.StepPart) -> Iterator[tuple[str, str, str | None]]:
+    """Yield each name that a step binds, its dataset, and its template there; None: any entry."""
     for _, place in places_of(step, ()):
         dataset = place.in_ or place.from_
         if dataset is not None:

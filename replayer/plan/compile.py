@@ -53,11 +53,13 @@ def compile_plan(
 
 def _settings(scenario: Scenario) -> dict[str, Any]:
     """Return what a plan takes from its scenario as it stands."""
+    # Users without a role have the mix; where there is none, that of the first role.
+    rest = scenario.mix or next(iter(scenario.roles.values())).mix
     settings = {
         "format": FORMAT,
         "name": scenario.name,
         "written": _content(scenario.written),
-        "mix": _weights(scenario, _rest(scenario)),
+        "mix": _weights(scenario, rest),
         "warm_up_ns": scenario.warm_up_ns,
     }
     if scenario.verify:
@@ -67,11 +69,6 @@ def _settings(scenario: Scenario) -> dict[str, Any]:
             [role.users, _weights(scenario, role.mix)] for role in scenario.roles.values()
         ]
     return settings
-
-
-def _rest(scenario: Scenario) -> Mapping[str, int]:
-    """Return the mix of users without a role; where there are none, that of the first role."""
-    return scenario.mix or next(iter(scenario.roles.values())).mix
 
 
 def _work(book: Book) -> dict[str, Any]:
@@ -85,7 +82,7 @@ def _work(book: Book) -> dict[str, Any]:
         **traces,
         "transactions": transactions,
         "pace": pace,
-        "pool_bytes": _pool_bytes(book.largest_write),
+        "pool_bytes": max(POOL_BYTES, -(-(book.largest_write + POOL_MARGIN) // 8) * 8),
         "tables": book.tables.rows,
         "pickers": book.pickers.rows,
         "datasets": [_dataset(book, name) for name in scenario.datasets],
@@ -149,8 +146,3 @@ def _content(content: object) -> object:
 
 def _weights(scenario: Scenario, mix: Mapping[str, int]) -> list[int]:
     return [mix.get(name, 0) for name in scenario.transactions]
-
-
-def _pool_bytes(largest_write: int) -> int:
-    needed = largest_write + POOL_MARGIN
-    return max(POOL_BYTES, -(-needed // 8) * 8)

@@ -92,8 +92,7 @@ def _generate(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
         folder = directories[index // per_directory] if directories else ""
         path = f"{folder}/{file_name}" if folder else file_name
         entries.append(Entry(path, "f", size, FILE_MODE))
-    _check_names(scenario, name, entries)
-    _check_sizes(scenario, name, entries)
+    _check(scenario, name, entries)
     return sort_entries(entries, name)
 
 
@@ -161,7 +160,7 @@ def _with_parents(directories: list[str]) -> list[str]:
     return list(found)
 
 
-def _check_names(scenario: Scenario, name: str, entries: list[Entry]) -> None:
+def _check(scenario: Scenario, name: str, entries: list[Entry]) -> None:
     key = ("datasets", name, "names")
     seen: set[str] = set()
     for entry in entries:
@@ -172,10 +171,6 @@ def _check_names(scenario: Scenario, name: str, entries: list[Entry]) -> None:
             hint = "put {n}, the number of the file, into the template"
             raise _refuse(scenario, key, f"gives {entry.path} twice", hint)
         seen.add(entry.path)
-
-
-def _check_sizes(scenario: Scenario, name: str, entries: list[Entry]) -> None:
-    for entry in entries:
         if entry.size > MAX_FILE_BYTES:
             message = f"gives {entry.path} {entry.size:,} bytes, more than {MAX_FILE_BYTES:,}"
             raise _refuse(scenario, ("datasets", name, "files"), message)

@@ -119,8 +119,16 @@ def compare_calls(
         transaction=said.name,
         requests=requests,
         rows=tuple(rows),
-        amounts=_amounts(plan, trace),
-        left_out=_left_out(census, requests),
+        amounts=(
+            Row("calls", plan.total, trace.total),
+            Row("bytes read", plan.read, trace.read),
+            Row("bytes written", plan.written, trace.written),
+        ),
+        left_out={
+            name: found["count"] / requests
+            for name, found in sorted(census["ops"].items())
+            if name in NOT_IN_PLANS
+        },
         ends=plan.ends,
     )
 
@@ -160,19 +168,3 @@ def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]
             failing += sum(found["errors"].values()) / requests
     read = sum(moved[op] for op in READING)
     return _Calls(ops, failing, read, sum(moved[op] for op in WRITING))
-
-
-def _amounts(plan: _Calls, trace: _Calls) -> tuple[Row, ...]:
-    return (
-        Row("calls", plan.total, trace.total),
-        Row("bytes read", plan.read, trace.read),
-        Row("bytes written", plan.written, trace.written),
-    )
-
-
-def _left_out(census: Mapping[str, Any], requests: int) -> dict[str, float]:
-    return {
-        name: found["count"] / requests
-        for name, found in sorted(census["ops"].items())
-        if name in NOT_IN_PLANS
-    }

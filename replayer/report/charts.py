@@ -253,19 +253,14 @@ def draw_sweep(sweep: Sweep, summary: Summary) -> Chart | None:
     marks: list[Mark] = []
     for number, (name, line) in enumerate(lines.items()):
         marks += _line(name, line, (across, up), colour(number))
+    known = sorted(set(sizes))
+    ticks = [float(size) for size in known[:: -(-len(known) // _MOST_TICKS)]]
     return Chart(
         f"{sweep.stem}: latency by size (median; whisker to p95; ring: slowest)",
-        Axis(across, "size", lambda size: names[size], _size_ticks(sizes)),
+        Axis(across, "size", lambda size: names[size], ticks),
         Axis(up, "latency", show_time),
         marks,
     )
-
-
-def _size_ticks(sizes: Sequence[int]) -> list[float]:
-    """Return some of the sizes, evenly, and the first and the last of them."""
-    known = sorted(set(sizes))
-    step = -(-len(known) // _MOST_TICKS)
-    return [float(size) for size in known[::step]]
 
 
 _MOST_TICKS = 7  # chosen: as many as there is room for

@@ -85,14 +85,12 @@ class OfEither(OfPath):
         return self
 
 
-def _read_to(value: object) -> object:
-    return {"path": value} if isinstance(value, str) else value
-
-
 class OfTwoPaths(OfPath):
     """A call on two paths, which may share a name: then it stands for ``to`` afterwards."""
 
-    to: Annotated[Place, BeforeValidator(_read_to)]
+    to: Annotated[
+        Place, BeforeValidator(lambda place: {"path": place} if isinstance(place, str) else place)
+    ]
 
     @property
     def takes_over(self) -> bool:
@@ -147,13 +145,9 @@ class List(OfEither):
     do: Literal["list"]
 
 
-def _read_entry_mode(value: object) -> object:
-    return None if value == "entry" else value
-
-
 EntryMode = Annotated[
     Mode | None,
-    BeforeValidator(_read_entry_mode),
+    BeforeValidator(lambda mode: None if mode == "entry" else mode),
     WithJsonSchema(
         {
             "anyOf": [

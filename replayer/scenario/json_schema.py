@@ -26,7 +26,9 @@ def scenario_schema() -> Schema:
     for draw in DRAWS:
         definitions[draw.__name__] = _draw(definitions[draw.__name__], draw.KINDS)
     for step in {*STEPS.values()}:
-        _take_word_away(definitions[step.__name__])
+        model = definitions[step.__name__]
+        model["properties"].pop("do")
+        model["required"] = [name for name in model.get("required", ()) if name != "do"]
     definitions["Place"] = {
         "anyOf": [{"type": "string"}, {**definitions["Place"], "title": "Place"}]
     }
@@ -36,7 +38,10 @@ def scenario_schema() -> Schema:
     }
     definitions["Step"] = _step(definitions)
     _replace_unions(schema)
-    _allow_traces(schema["properties"]["transactions"]["patternProperties"])
+    # A transaction is a list of steps, or what stands behind ``replay`` in the only one.
+    transactions = schema["properties"]["transactions"]["patternProperties"]
+    for pattern, steps in transactions.items():
+        transactions[pattern] = {"anyOf": [steps, {"$ref": "#/$defs/Replay"}]}
     tidy = _tidy(_with_short_names(schema))
     _let_include(tidy)
     return {"$schema": DIALECT, **tidy, "title": "A scenario of replayer"}
@@ -105,11 +110,6 @@ def _without_null(schema: Schema) -> Schema:
     return kinds[0] if len(kinds) == 1 else {**found, "anyOf": kinds}
 
 
-def _take_word_away(model: Schema) -> None:
-    model["properties"].pop("do")
-    model["required"] = [name for name in model.get("required", ()) if name != "do"]
-
-
 def _step(definitions: Schema) -> Schema:
     """A step is a word, or a mapping with one key: the word."""
     bare = [word for word, step in STEPS.items() if not definitions[step.__name__]["required"]]
@@ -122,12 +122,6 @@ def _step(definitions: Schema) -> Schema:
         "maxProperties": 1,
     }
     return {"anyOf": [{"enum": bare}, mapping]}
-
-
-def _allow_traces(transactions: Schema) -> None:
-    """A transaction is a list of steps, or what stands behind ``replay`` in the only one."""
-    for pattern, steps in transactions.items():
-        transactions[pattern] = {"anyOf": [steps, {"$ref": "#/$defs/Replay"}]}
 
 
 def _operands(word: str, definitions: Schema) -> Schema:

@@ -217,12 +217,10 @@ def _laid_over(below: YamlDocument, above: YamlDocument) -> YamlDocument:
         else:
             value[name] = new
             gone = [(name,)]
-        origins = {key: at for key, at in origins.items() if not _inside(key, gone)}
+        origins = {
+            key: at for key, at in origins.items() if not {key[:1], key[:2]}.intersection(gone)
+        }
     return YamlDocument(value, {**origins, **above.origins})
-
-
-def _inside(key: Key, places: list[Key]) -> bool:
-    return key[:1] in places or key[:2] in places
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -138,10 +138,6 @@ class Dataset(Part):
         return self
 
 
-def _read_names(value: object) -> object:
-    return [value] if isinstance(value, str) else value
-
-
 class Role(Part):
     """Some users who do something else than the others."""
 
@@ -153,7 +149,9 @@ class Scenario(Part):
     """What to run."""
 
     name: Name
-    include: Annotated[tuple[str, ...], BeforeValidator(_read_names)] = ()
+    include: Annotated[
+        tuple[str, ...], BeforeValidator(lambda names: [names] if isinstance(names, str) else names)
+    ] = ()
     about: str = ""
     assumptions: tuple[str, ...] = ()
     seed: Seed = 1

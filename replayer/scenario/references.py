@@ -11,7 +11,7 @@ from replayer.scenario.model import Content, Scenario, is_zeros
 from replayer.scenario.places import Place
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
-from replayer.scenario.steps import Await, Each, For, Replay, Script, Signal, Until, Use, walk_steps
+from replayer.scenario.steps import Await, Each, For, Replay, Script, Signal, Use, walk_steps
 
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
 MAX_SIGNALS = 16
@@ -35,7 +35,11 @@ def check_references(scenario: Scenario) -> None:
     for key, step in _every_step(scenario):
         _check_step(scenario, key, step)
     _check_signals(scenario)
-    _check_cycles(scenario, "sequences", _uses_of(scenario))
+    uses = {
+        name: [step.sequence for _, step in walk_steps(steps, ()) if isinstance(step, Use)]
+        for name, steps in scenario.sequences.items()
+    }
+    _check_cycles(scenario, "sequences", uses)
     _check_thresholds(scenario)
     if scenario.verify:
         _check_verified(scenario)
@@ -117,7 +121,7 @@ def _check_signals(scenario: Scenario) -> None:
     every = list(_every_step(scenario))
     given = {step.signal: None for _, step in every if isinstance(step, Signal)}
     for key, step in every:
-        wanted = _awaited(step)
+        wanted = step.signal if isinstance(step, Await) else getattr(step, "since", None)
         if wanted is not None and wanted not in given:
             hint = nearest_hint(wanted, given, kind="signals")
             message = f"waits for {wanted}, a signal that no step gives"
@@ -125,16 +129,6 @@ def _check_signals(scenario: Scenario) -> None:
     if len(given) > MAX_SIGNALS:
         message = f"give {len(given)} signals, more than {MAX_SIGNALS}"
         raise refuse(scenario, ("transactions",), message)
-
-
-def _awaited(step: StepPart) -> str | None:
-    match step:
-        case Await(signal=name):
-            return name
-        case Until(since=name):
-            return name
-        case _:
-            return None
 
 
 def places_of(step: StepPart, key: Key) -> list[tuple[Key, Place]]:
@@ -150,17 +144,6 @@ def draws_of(step: StepPart, key: Key) -> Iterable[tuple[Key, Draw[int]]]:
         value = getattr(step, name)
         if isinstance(value, Draw):
             yield (*key, name), value
-
-
-def _uses_of(scenario: Scenario) -> dict[str, list[str]]:
-    return {
-        name: [
-            step.sequence
-            for _, step in walk_steps(steps, ("sequences", name))
-            if isinstance(step, Use)
-        ]
-        for name, steps in scenario.sequences.items()
-    }
 
 
 def _check_cycles(scenario: Scenario, group: str, edges: Mapping[str, list[str]]) -> None:

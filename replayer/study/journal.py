@@ -240,29 +240,28 @@ def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
 
 def has_measured(folder: Path) -> bool:
     """Whether a step has kept its results: what it does from then on is show them and remove."""
-    return _status(folder) not in {None, "running"}
+    return _fact(folder, "status") not in {None, "running"}
 
 
 def finished_code(folder: Path) -> int | None:
     """Return what the record of a run that finished comes to as an exit code; None of any other."""
-    if _status(folder) != "finished":
+    if _fact(folder, "status") != "finished":
         return None
     record = load_run(folder)
     return judge(record, summarise(record)).exit_code
 
 
-def _status(folder: Path) -> str | None:
+def _fact(folder: Path, name: str) -> str | None:
+    """Return what run.json says of one fact; None: there is no such file, or it does not say."""
     with suppress(OSError, ValueError, KeyError):
-        return str(json.loads((folder / "run.json").read_text())["status"])
+        return str(json.loads((folder / "run.json").read_text())[name])
     return None
 
 
 def find_left(folder: Path, targets: Sequence[str]) -> tuple[str, ...]:
     """Return the folders of a step that are still on its targets."""
-    with suppress(OSError, ValueError, KeyError):
-        run = json.loads((folder / "run.json").read_text())["id"]
-        return tuple(_left(f"replayer-{run}", targets))
-    return ()
+    run = _fact(folder, "id")
+    return () if run is None else tuple(_left(f"replayer-{run}", targets))
 
 
 def _left(name: str, targets: Sequence[str]) -> Iterator[str]:

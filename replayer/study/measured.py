@@ -81,21 +81,14 @@ def _against(measured: Measured) -> Iterator[str]:
 
 def find_stand_outs(steps: Mapping[str, Measured]) -> tuple[StandOut, ...]:
     """Return what stands out in the steps and makes their figures misleading."""
-    return tuple(
-        found
-        for name, measured in steps.items()
-        for found in (*_parts(name, measured), *_alarms(name, measured))
-    )
+    return tuple(found for name, measured in steps.items() for found in _stand_outs(name, measured))
 
 
-def _parts(step: str, measured: Measured) -> Iterator[StandOut]:
+def _stand_outs(step: str, measured: Measured) -> Iterator[StandOut]:
     for part in measured.record.run.plan.parts:
         share = f"{part.percent} % of the directories of {part.dataset}"
         says = f"{share}: a time of it is not that of the whole"
         yield StandOut(step=step, label="a part only", says=says)
-
-
-def _alarms(step: str, measured: Measured) -> Iterator[StandOut]:
     for found in sentences(analyse(measured.record, measured.summary)):
         if found.weight == "alarm":
             yield StandOut(step=step, label=found.label, says=found.text)

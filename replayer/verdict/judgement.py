@@ -17,7 +17,6 @@ from replayer.measure import (
     Frozen,
     Of,
     Outcome,
-    OutcomeSummary,
     Performance,
     RunRecord,
     Summary,
@@ -147,13 +146,8 @@ def _is_named(
     return transaction is not None and Subject(transaction, op) in beside
 
 
-def outcomes_of(threshold: Threshold, target: TargetSummary) -> Iterator[OutcomeSummary]:
-    """Yield how the calls ended that a threshold is about."""
-    for op in _calls(threshold, target):
-        yield from op.outcomes
-
-
 def _calls(threshold: Threshold, target: TargetSummary) -> Iterator[Performance]:
+    """Yield the calls that a threshold is about."""
     subject, beside = threshold.subject, threshold.beside
     if subject is not None:
         transaction = find_transaction(target, subject.name)
@@ -449,7 +443,8 @@ def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
     found = count_subject(threshold, target) if threshold.metric.kind == "errors" else None
     if found is None:
         return False
-    broken = breakages_among(outcomes_of(threshold, target)).total()
+    outcomes = (each for op in _calls(threshold, target) for each in op.outcomes)
+    broken = breakages_among(outcomes).total()
     measured: float = broken
     if threshold.unit == "share":
         # A try fails once, however many of its calls broke. Where none has ended, all broke.
