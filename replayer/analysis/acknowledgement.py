@@ -41,10 +41,7 @@ def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowled
 
 
 def _acknowledged(
-    target: Target,
-    transaction: TransactionSummary,
-    writing: Writing | None,
-    share: float | None,
+    target: Target, transaction: TransactionSummary, writing: Writing | None, share: float | None
 ) -> Acknowledged:
     counts = {op.op: op.count for op in transaction.ops}
     promise = target.guarantee
@@ -62,10 +59,7 @@ def _acknowledged(
 
 
 def _end(
-    target: Target,
-    transaction: TransactionSummary,
-    writing: Writing | None,
-    share: float | None,
+    target: Target, transaction: TransactionSummary, writing: Writing | None, share: float | None
 ) -> tuple[str, str]:
     """Return where all that was written is at the end, and why.
 

@@ -63,8 +63,7 @@ class _Gap:
         begins = call.start_s >= self.before.start_s
         ends = call.end_s <= self.after.end_s
         return Span(
-            call.start_s if begins else self.inner.start_s,
-            call.end_s if ends else self.inner.end_s,
+            call.start_s if begins else self.inner.start_s, call.end_s if ends else self.inner.end_s
         )
 
     def longest(self) -> Span:

@@ -285,9 +285,7 @@ def _removed(place: _Place) -> str | None:
     presses = place.interruption.presses
     try:
         is_gone = _is_done(
-            place.sandbox.remove(THREADS),
-            place,
-            lambda: place.interruption.presses > presses + 1,
+            place.sandbox.remove(THREADS), place, lambda: place.interruption.presses > presses + 1
         )
     except ReplayerError:
         is_gone = False

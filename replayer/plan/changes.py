@@ -17,10 +17,7 @@ from replayer.scenario.references import places_of
 
 WRITING = frozenset({"wronly", "rdwr", "create", "creat", "trunc", "append"})
 
-BUILT_IN = {
-    **dict.fromkeys(("user", "round", "seq", "next"), "[0-9]+"),
-    "random": "[0-9a-f]+",
-}
+BUILT_IN = {**dict.fromkeys(("user", "round", "seq", "next"), "[0-9]+"), "random": "[0-9a-f]+"}
 """What the placeholders give that no step binds."""
 
 

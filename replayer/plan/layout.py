@@ -9,13 +9,7 @@ from replayer.plan.pickers import GAMMA, Stream, mix64
 from replayer.plan.tables import tabulate
 from replayer.scenario.document import Key
 from replayer.scenario.draws import SizeDraw
-from replayer.scenario.manifests import (
-    MAX_FILE_BYTES,
-    Entry,
-    check_link,
-    check_path,
-    sort_entries,
-)
+from replayer.scenario.manifests import MAX_FILE_BYTES, Entry, check_link, check_path, sort_entries
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.places import template_parts
 from replayer.scenario.refusals import show_key

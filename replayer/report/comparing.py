@@ -107,11 +107,7 @@ _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
     ("client", True, lambda side: _all(side, lambda machine: machine.host)),
     ("CPUs", True, lambda side: str(count_cpus(side.record.run.machines))),
     ("memory", True, lambda side: _all(side, lambda machine: format_bytes(machine.memory_bytes))),
-    (
-        "in a container",
-        False,
-        lambda side: _all(side, lambda machine: _yes(machine.container)),
-    ),
+    ("in a container", False, lambda side: _all(side, lambda machine: _yes(machine.container))),
     ("replayer", True, lambda side: _all(side, lambda machine: machine.replayer)),
     ("rounds", False, lambda side: str(side.record.run.load.rounds)),
     ("duration", False, lambda side: _seconds(side.record.run.load.duration_s)),
@@ -343,9 +339,7 @@ def _lengths(contenders: Sequence[Contender]) -> Iterator[str]:
 
 
 def _cautions(
-    records: Sequence[RunRecord],
-    contenders: Sequence[Contender],
-    differences: Sequence[Difference],
+    records: Sequence[RunRecord], contenders: Sequence[Contender], differences: Sequence[Difference]
 ) -> Iterator[str]:
     if len(records) > 1:
         began = ", ".join(dict.fromkeys(contender.began for contender in contenders))

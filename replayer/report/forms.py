@@ -115,11 +115,7 @@ class Destination:
 
     @classmethod
     def of(
-        cls,
-        html: Path | None,
-        output: Path | None,
-        form: str | None,
-        suffixes: Mapping[str, str],
+        cls, html: Path | None, output: Path | None, form: str | None, suffixes: Mapping[str, str]
     ) -> Self:
         """Choose from what was asked for.
 

@@ -223,11 +223,7 @@ def _share(matched: int, compared: int) -> str:
 
 def _past(past: PastEvent) -> str:
     to = f" to {past.to_path}" if past.to_path else ""
-    why = {
-        "path": "",
-        "parent": ", a directory above it",
-        "description": ", the same open file",
-    }
+    why = {"path": "", "parent": ", a directory above it", "description": ", the same open file"}
     return (
         f"row {past.row}, thread {past.thread}: {past.op} {past.path or ''}{to}: {past.result}"
         f"{why.get(past.why, '')}"

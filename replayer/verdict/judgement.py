@@ -492,11 +492,7 @@ def _of(threshold: Threshold, target: TargetSummary) -> Of:
     return Of(target.index, subject.name, _PARTS[threshold.metric.part])
 
 
-_PARTS = {
-    "latency": "transaction",
-    "service": "transaction.service",
-    "lag": "transaction.lag",
-}
+_PARTS = {"latency": "transaction", "service": "transaction.service", "lag": "transaction.lag"}
 
 
 _COMPARES: dict[str, Callable[[float, float], bool]] = {
