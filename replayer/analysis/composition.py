@@ -9,14 +9,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from replayer.analysis import drift, modes, steps, works
+from replayer.analysis import drift, steps, works
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.drift import find_first_touches
 from replayer.analysis.finding import Analysis, Modes, Unfinished
-from replayer.analysis.modes import find_modes
 from replayer.analysis.silence import find_silences
 from replayer.analysis.slots import IntervalSeries, chart_series
 from replayer.analysis.steps import find_changes, worth
+from replayer.analysis.works import find_modes
 from replayer.measure import (
     CANCELLED,
     Performance,
@@ -31,7 +31,7 @@ MOST_NAMED = 4  # chosen: of subjects in one sentence
 _OVER_ALL = (("cliffs and other steps", steps.FEWEST), ("drift", drift.SHORTEST))
 _IN_A_ROUND = (("slow begins", drift.FEWEST_LATER + 1),)
 _SAMPLED = (
-    ("two groups of times", 2 * modes.LEAST_SAMPLES),
+    ("two groups of times", 2 * works.LEAST_SAMPLES),
     ("outliers and what made the slowest slow", works.FEWEST),
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 import replayer
 from replayer import measure, ops
-from replayer.analysis import modes
+from replayer.analysis import works
 from replayer.capture import positions
 from replayer.report import cost
 from replayer.run import replays
@@ -62,7 +62,7 @@ GROUPS: dict[str, tuple[frozenset[str], str]] = {
         ),
     ),
     "cached": (
-        modes.CACHED_OPS,
+        works.CACHED_OPS,
         (
             "access getdents getxattr lgetxattr listxattr llistxattr lstat mmap_read open"
             " pread pread_random preadv read readlink readv sendfile stat"

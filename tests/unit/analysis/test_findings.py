@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replayer.analysis.modes import find_split
+from replayer.analysis.works import find_split
 from replayer.measure import Histogram
 from replayer.report.findings import acknowledgements, sentences
 from tests.unit.analysis.found import found_in, noisy
