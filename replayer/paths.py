@@ -17,7 +17,7 @@ NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 
 
 class UnaskablePathError(ReplayerError):
-    """A path that cannot be asked about as it is written."""
+    """A path that cannot be asked about as it is written: every question below raises it."""
 
 
 class ClosedPathError(UnaskablePathError):
@@ -27,38 +27,22 @@ class ClosedPathError(UnaskablePathError):
 
 
 def exists(path: Path) -> bool:
-    """Whether a path leads to anything.
-
-    Raises:
-        UnaskablePathError: There is no answer.
-    """
+    """Whether a path leads to anything."""
     return _mode(path, os.stat) is not None
 
 
 def is_file(path: Path) -> bool:
-    """Whether a path leads to a regular file.
-
-    Raises:
-        UnaskablePathError: There is no answer.
-    """
+    """Whether a path leads to a regular file."""
     return stat.S_ISREG(_mode(path, os.stat) or 0)
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a path leads to a folder.
-
-    Raises:
-        UnaskablePathError: There is no answer.
-    """
+    """Whether a path leads to a folder."""
     return stat.S_ISDIR(_mode(path, os.stat) or 0)
 
 
 def is_link(path: Path) -> bool:
-    """Whether a path is a symbolic link itself.
-
-    Raises:
-        UnaskablePathError: There is no answer.
-    """
+    """Whether a path is a symbolic link itself."""
     return stat.S_ISLNK(_mode(path, os.lstat) or 0)
 
 

@@ -7,14 +7,13 @@ of the scenario.
 import fnmatch
 from typing import Any
 
-from replayer.plan.document import PlanError
+from replayer.plan.document import refuse
 from replayer.plan.scope import Book, Scope
 from replayer.scenario import calls as c
 from replayer.scenario.document import Key
 from replayer.scenario.manifests import check_path
 from replayer.scenario.places import Place, template_parts
 from replayer.scenario.references import draws_of
-from replayer.scenario.refusals import show_key
 
 TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
@@ -75,12 +74,6 @@ def compile_parts(scope: Scope, template: str) -> list[Any]:
     ]
 
 
-def refuse(book: Book, key: Key, message: str, hint: str = "") -> PlanError:
-    """Return the error for a place of the scenario."""
-    origin = book.scenario.document.origin(key)
-    return PlanError(str(origin), f"{show_key(key)} {message}", hint=hint)
-
-
 def _part(scope: Scope, word: str) -> dict[str, Any]:
     match word:
         case "user" | "round" | "seq" | "next":
@@ -99,7 +92,7 @@ def _check_literal(book: Book, key: Key, template: str) -> None:
     shown = "".join(_shortest(text) if kind == "part" else text for kind, text in parts)
     problem = check_path(shown)
     if problem is not None:
-        raise refuse(book, key, f"({template}) {problem}")
+        raise refuse(book.scenario, key, f"({template}) {problem}")
 
 
 def _shortest(word: str) -> str:
@@ -114,13 +107,18 @@ def _pick(scope: Scope, step: c.StepPart, place: Place, key: Key) -> dict[str, A
         kind = (place.kind or _usual_kind(step)).replace("any", "").strip()
         what = f"{kind} entry" if kind else "entry"
         hint = "give the dataset entries, or take in: and name: for files that are made later"
-        raise refuse(book, (*key, "from"), f"picks from {dataset}, which has no {what}", hint)
+        raise refuse(
+            book.scenario, (*key, "from"), f"picks from {dataset}, which has no {what}", hint
+        )
     if place.pick == "own" and candidates < book.users:
         message = (
             f"wants files for each user, but {dataset} has {candidates} for {book.users} users"
         )
         raise refuse(
-            book, (*key, "pick"), message, f"at most {candidates} users, or a larger dataset"
+            book.scenario,
+            (*key, "pick"),
+            message,
+            f"at most {candidates} users, or a larger dataset",
         )
     scope.unbind(place.slot)
     if types == "f" and book.stays(dataset):
@@ -150,7 +148,7 @@ def _matching(book: Book, dataset: str, types: str, place: Place, key: Key) -> l
                 runs.append([1, rank, 1])
         rank += 1
     if not runs:
-        raise refuse(book, (*key, "match"), f"matches nothing in {dataset}")
+        raise refuse(book.scenario, (*key, "match"), f"matches nothing in {dataset}")
     return runs
 
 
@@ -189,7 +187,7 @@ def check_pickers(book: Book) -> None:
     if found > MAX_PICKERS:
         message = f"pick and name files in {found:,} different ways, at most {MAX_PICKERS:,} fit"
         hint = "each path of a script is one: take a shorter script"
-        raise refuse(book, ("transactions",), message, hint)
+        raise refuse(book.scenario, ("transactions",), message, hint)
 
 
 def largest_write(book: Book, step: c.StepPart) -> int:
@@ -207,4 +205,4 @@ def largest_write(book: Book, step: c.StepPart) -> int:
 def _check(book: Book, key: Key, value: int, most: int) -> None:
     if value > most:
         message = f"must be at most {most:,} for one call, and can be {value:,}"
-        raise refuse(book, key, message)
+        raise refuse(book.scenario, key, message)

@@ -13,8 +13,8 @@ from replayer.plan.bindings import (
     compile_place,
     compile_template,
     largest_write,
-    refuse,
 )
+from replayer.plan.document import refuse
 from replayer.plan.scope import Scope
 from replayer.plan.traces import replay_step
 from replayer.scenario import calls as c
@@ -149,7 +149,9 @@ def _compile_block(
 
 def _branches(scope: Scope, step: s.Choose, key: Key) -> list[list[Any]]:
     if not any(branch.weight for branch in step.branches):
-        raise refuse(scope.book, key, "is all zero: at least one weight must be more than 0")
+        raise refuse(
+            scope.book.scenario, key, "is all zero: at least one weight must be more than 0"
+        )
     found = []
     for index, branch in enumerate(step.branches):
         scope.forget()
@@ -216,7 +218,7 @@ def _expect(scope: Scope, step: c.Timed, key: Key) -> list[str]:
     if slot not in scope.exists:
         hint = "bind it with in: and a name: without placeholders"
         message = "is layout, but nothing says whether the dataset holds this name"
-        raise refuse(scope.book, (*key, "expect"), message, hint)
+        raise refuse(scope.book.scenario, (*key, "expect"), message, hint)
     return ["ok"] if scope.exists[slot] else ["ENOENT"]
 
 
@@ -280,7 +282,7 @@ def _target(scope: Scope, step: c.Symlink, key: Key) -> object:
         depth += -1 if part == ".." else 1
         if step.name is not None and depth < 0:
             message = f"({step.target}) leads out of the run's folder"
-            raise refuse(scope.book, (*key, "target"), message)
+            raise refuse(scope.book.scenario, (*key, "target"), message)
     return parts[0] if parts == [step.target] else {"parts": parts}
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from replayer.plan.bindings import check_pickers, refuse
+from replayer.plan.bindings import check_pickers
 from replayer.plan.calls import compile_steps
 from replayer.plan.changes import changed_datasets
-from replayer.plan.document import FORMAT, Plan, PlanError
+from replayer.plan.document import FORMAT, Plan, PlanError, refuse
 from replayer.plan.layout import compile_entries
 from replayer.plan.pickers import Pickers
 from replayer.plan.scope import Book, Scope
@@ -121,7 +121,7 @@ def _pace(book: Book) -> dict[str, Any]:
     users = scenario.users
     if users.every is not None:
         if not book.largest(users.every):
-            raise refuse(book, ("users", "every"), "must be more than 0")
+            raise refuse(book.scenario, ("users", "every"), "must be more than 0")
         return {"kind": "every", "period": scope.draw(users.every)}
     think = users.think_time or DurationDraw.model_validate(0)
     return {"kind": "closed", "think": scope.draw(think)}

@@ -11,7 +11,10 @@ from functools import cached_property
 from typing import Any
 
 from replayer.measure.units import format_many, format_time_ns
+from replayer.scenario.document import Key
+from replayer.scenario.model import Scenario
 from replayer.scenario.problems import ScenarioError
+from replayer.scenario.refusals import show_key
 from replayer.trace import TraceFacts
 
 FORMAT = 1
@@ -154,3 +157,8 @@ def say_warmed(plan: Plan) -> str | None:
 
 class PlanError(ScenarioError):
     """A scenario cannot be compiled for the users, seed and datasets asked for."""
+
+
+def refuse(scenario: Scenario, key: Key, message: str, hint: str = "") -> PlanError:
+    """Return the error for a place of a scenario."""
+    return PlanError(str(scenario.document.origin(key)), f"{show_key(key)} {message}", hint=hint)

@@ -4,15 +4,13 @@ import functools
 import math
 from collections.abc import Mapping
 
-from replayer.plan.document import PlanError
+from replayer.plan.document import refuse
 from replayer.plan.pickers import GAMMA, Stream, mix64
 from replayer.plan.tables import tabulate
-from replayer.scenario.document import Key
 from replayer.scenario.draws import SizeDraw
 from replayer.scenario.manifests import MAX_FILE_BYTES, Entry, check_link, check_path, sort_entries
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.places import template_parts
-from replayer.scenario.refusals import show_key
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
@@ -50,7 +48,7 @@ def _links(scenario: Scenario, name: str) -> list[Entry]:
         entry = Entry(path, "l", 0, LINK_MODE, target)
         problem = check_path(path) or check_link(entry)
         if problem is not None:
-            raise _refuse(scenario, ("datasets", name, "links", path), problem)
+            raise refuse(scenario, ("datasets", name, "links", path), problem)
         found.append(entry)
     return found
 
@@ -62,7 +60,7 @@ def _moved(scenario: Scenario, name: str, entries: tuple[Entry, ...]) -> tuple[E
         return entries
     problem = check_path(under)
     if problem is not None:
-        raise _refuse(scenario, ("datasets", name, "under"), f"({under}) {problem}")
+        raise refuse(scenario, ("datasets", name, "under"), f"({under}) {problem}")
     above = [Entry(path, "d", 0, DIRECTORY_MODE) for path in _with_parents([under])]
     moved = [Entry(f"{under}/{e.path}", e.type, e.size, e.mode, e.link) for e in entries]
     return (*above, *moved)
@@ -78,7 +76,7 @@ def _generate(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
     strange = [word for kind, word in template_parts(template) if kind == "part" and word != "n"]
     if strange:
         message = f"has {{{strange[0]}}}, and can only have {{n}}"
-        raise _refuse(scenario, ("datasets", name, "names"), message)
+        raise refuse(scenario, ("datasets", name, "names"), message)
     entries = [Entry(path, "d", 0, DIRECTORY_MODE) for path in _with_parents(directories)]
     per_directory = dataset.per_directory or count
     for index, size in enumerate(sizes):
@@ -160,15 +158,11 @@ def _check(scenario: Scenario, name: str, entries: list[Entry]) -> None:
     for entry in entries:
         problem = check_path(entry.path)
         if problem is not None:
-            raise _refuse(scenario, key, f"gives the path {entry.path!r}, which {problem}")
+            raise refuse(scenario, key, f"gives the path {entry.path!r}, which {problem}")
         if entry.path in seen:
             hint = "put {n}, the number of the file, into the template"
-            raise _refuse(scenario, key, f"gives {entry.path} twice", hint)
+            raise refuse(scenario, key, f"gives {entry.path} twice", hint)
         seen.add(entry.path)
         if entry.size > MAX_FILE_BYTES:
             message = f"gives {entry.path} {entry.size:,} bytes, more than {MAX_FILE_BYTES:,}"
-            raise _refuse(scenario, ("datasets", name, "files"), message)
-
-
-def _refuse(scenario: Scenario, key: Key, message: str, hint: str = "") -> PlanError:
-    return PlanError(str(scenario.document.origin(key)), f"{show_key(key)} {message}", hint=hint)
+            raise refuse(scenario, ("datasets", name, "files"), message)

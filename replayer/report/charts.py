@@ -53,6 +53,11 @@ def polyline(points: Sequence[tuple[float, float]], classes: str) -> Mark:
     )
 
 
+def hit(x: float, y: float, tip: str) -> Mark:
+    """Return a place that shows a tip."""
+    return mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip)
+
+
 def colour(number: int) -> str:
     """Return the classes of the line of that number."""
     return f"c{number % COLOURS}" + (" dashed" if number >= COLOURS else "")
@@ -90,14 +95,8 @@ class LinearScale:
         return [number * step for number in range(first, floor(self.high / step + 1e-9) + 1)]
 
 
-@dataclass(frozen=True)
-class LogScale:
+class LogScale(LinearScale):
     """Equal ratios are equal distances; values are positive."""
-
-    low: float
-    high: float
-    begin: float
-    end: float
 
     def place(self, value: float) -> float:
         """Return where a value lies; what is below the scale lies at its begin."""
@@ -128,7 +127,7 @@ _STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
 class Axis:
     """An axis; ``show`` gives a tick's text, ``chosen`` where ticks go if not to the scale."""
 
-    scale: LinearScale | LogScale
+    scale: LinearScale
     title: str
     show: Callable[[float], str]
     chosen: Sequence[float] | None = None
@@ -183,7 +182,7 @@ def draw_percentiles(title: str, histograms: Mapping[str, Histogram]) -> Chart |
         for (x, y), (inverse, value) in zip(places, lines[name], strict=True):
             where = _percent(inverse) if (inverse, value) != lines[name][-1] else "slowest"
             tip = f"{name}\n{where}: {format_time_ns(value)}"
-            marks.append(mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip))
+            marks.append(hit(x, y, tip))
         count = format_count(histograms[name].count)
         marks.append(mark("desc", text=f"{name}: {count} samples"))
     return Chart(
@@ -287,7 +286,7 @@ def _line(
             f"{name}, {found.name}\nmedian {format_time_ns(low)}, up to {format_time_ns(high)}, "
             f"slowest {format_time_ns(worst)}"
         )
-        marks.append(mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip))
+        marks.append(hit(x, y, tip))
     return [polyline(places, classes), *marks]
 
 

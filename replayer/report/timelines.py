@@ -24,6 +24,7 @@ from replayer.report.charts import (
     LinearScale,
     LogScale,
     Mark,
+    hit,
     mark,
     polyline,
     show_time,
@@ -76,7 +77,7 @@ def draw_timeline(
         ]
         tip = "\n".join([f"at {format_duration(float(slots.begins_s[place]))}", *texts])
         x, y = across.place(float(middles[place])), up.place(float(lines["median"][place]))
-        marks.append(mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip))
+        marks.append(hit(x, y, tip))
     return Chart(
         title,
         Axis(across, "seconds of the run", lambda value: f"{value:g}"),
@@ -129,10 +130,7 @@ def _happened(across: LinearScale, happenings: Happenings) -> Iterator[Mark]:
     for silence in happenings.silences:
         begin, end = across.place(silence.at_s), across.place(silence.at_s + silence.length_s)
         tip = f"stall: nothing ended for {format_duration(silence.length_s)}"
-        width = max(end - begin, 2)
-        yield mark(
-            "rect", x=begin, y=TOP, width=width, height=BOTTOM - TOP, classes="stall", data_tip=tip
-        )
+        yield _band(begin, max(end - begin, 2), "stall", tip)
     for x, steps in _beside(across, happenings.steps):
         tip = "\n".join(
             f"{step.subject}: {format_time_ns(step.before_ns)} before, "
@@ -170,15 +168,12 @@ def _rounds(across: LinearScale, found: Distribution) -> Iterator[Mark]:
         before = slots.begins_s[place - 1] + slots.lengths_s[place - 1]
         begin, end = across.place(float(before)), across.place(float(slots.begins_s[place]))
         tip = f"round {int(slots.rounds[place]) + 1} begins after it"
-        yield mark(
-            "rect",
-            x=begin,
-            y=TOP,
-            width=max(end - begin, 1),
-            height=BOTTOM - TOP,
-            classes="between",
-            data_tip=tip,
-        )
+        yield _band(begin, max(end - begin, 1), "between", tip)
+
+
+def _band(x: float, width: float, classes: str, tip: str) -> Mark:
+    height = BOTTOM - TOP
+    return mark("rect", x=x, y=TOP, width=width, height=height, classes=classes, data_tip=tip)
 
 
 ROWS = 48  # of latency: chosen, 4 points high each

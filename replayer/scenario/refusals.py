@@ -15,21 +15,18 @@ PHRASES: Mapping[str, str] = {
     "greater_than": "must be more than {gt}, got {input}",
     "less_than_equal": "must be at most {le}, got {input}",
     "less_than": "must be less than {lt}, got {input}",
-    "model_type": "must be a mapping, got {input}",
-    "model_attributes_type": "must be a mapping, got {input}",
-    "mapping_type": "must be a mapping, got {input}",
-    "dict_type": "must be a mapping, got {input}",
-    "tuple_type": "must be a list, got {input}",
-    "list_type": "must be a list, got {input}",
-    "string_type": "must be text, got {input}",
-    "bool_type": "must be true or false, got {input}",
-    "bool_parsing": "must be true or false, got {input}",
-    "int_type": "must be a whole number, got {input}",
-    "int_parsing": "must be a whole number, got {input}",
-    "int_from_float": "must be a whole number, got {input}",
-    "float_type": "must be a number, got {input}",
-    "float_parsing": "must be a number, got {input}",
-    "finite_number": "must be a number, got {input}",
+    **{
+        kind: f"must be {what}, got {{input}}"
+        for what, kinds in {
+            "a mapping": ("model_type", "model_attributes_type", "mapping_type", "dict_type"),
+            "a list": ("tuple_type", "list_type"),
+            "text": ("string_type",),
+            "true or false": ("bool_type", "bool_parsing"),
+            "a whole number": ("int_type", "int_parsing", "int_from_float"),
+            "a number": ("float_type", "float_parsing", "finite_number"),
+        }.items()
+        for kind in kinds
+    },
     "literal_error": "must be {expected}, got {input}",
     "string_pattern_mismatch": "must match {pattern}, got {input}",
 }
