@@ -149,8 +149,8 @@ def ratio_interval(
 def _widened(errors: Floats, ratio: float, rounds: int, contenders: int) -> Interval:
     """Return the interval that these errors of the logarithm put around a ratio.
 
-    The draws tell how wide the spread is; how far out in it the ends lie is told by the
-    distribution, as they are too few for rare chances.
+    The draws give the width of the spread. They are too few for rare chances, so the distribution
+    gives how far out the ends lie.
     """
     low, high = np.percentile(errors, [_LOW, _HIGH]) * _width(rounds)
     # By the farther end, as chance often leaves the other one without width: 1 time in 18 two

@@ -104,7 +104,7 @@ def _together(keys: Sequence[Key]) -> Iterator[tuple[Kind, str, Key]]:
 
 
 def _in_turn(keys: Sequence[Key]) -> Iterator[tuple[Kind, str, Key]]:
-    """Yield the ops of each transaction by themselves; one that has one op only is that op."""
+    """Yield each transaction's ops; a transaction with a single op stands for that op."""
     made: dict[tuple[int, str], set[str]] = {}
     for key in keys:
         if key.op not in TIMES:

@@ -71,7 +71,7 @@ class Work:
 def find_works(record: RunRecord) -> Iterator[Work]:
     """Yield the transactions of each target, then the ops that take a part of its time.
 
-    A job of fio whose I/Os are of one kind is told of once.
+    A job of fio with one kind of I/O is yielded once, as a transaction.
     """
     found = _by_transaction(record)
     for target in record.run.targets:

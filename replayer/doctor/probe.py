@@ -208,7 +208,7 @@ def _is_done(task: Task, place: _Place, cancelled: Callable[[], bool]) -> bool:
 
 
 def _measured(engine: Engine, interruption: Interruption, seconds: float, files: int) -> Probe:
-    """Let the user work, and collect what it felt."""
+    """Run the user, and collect its figures."""
     try:
         engine.begin_segment(0, 0, 0)
         engine.start_user(0)
@@ -233,9 +233,9 @@ def _measured(engine: Engine, interruption: Interruption, seconds: float, files:
 
 
 def _ended(engine: Engine, interruption: Interruption) -> list[Stuck]:
-    """Have the user finish its transaction, and return the call that does not come back.
+    """Stop the user after its transaction, and return the calls that do not come back.
 
-    A call that takes long is one that is waited for: its time is what a slow mount has to show.
+    A slow call is waited for: its time is the finding on a slow mount.
     """
     engine.stop_user(0)
     deadline = time.monotonic() + ANSWER_S
@@ -247,7 +247,7 @@ def _ended(engine: Engine, interruption: Interruption) -> list[Stuck]:
 
 
 def _ops(engine: Engine, files: int) -> tuple[ProbedOp, ...]:
-    """Return every op that was tried; one that always fails keeps those after it from it."""
+    """Return every op that was tried; ops after an op that always fails are not."""
     good: dict[tuple[str, str], Histogram] = {}
     bad: dict[tuple[str, str], Counter[str]] = {}
     for row in engine.totals():

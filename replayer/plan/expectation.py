@@ -169,7 +169,7 @@ class _Walker(KnownSlots):
             self.branch(steps, times, weight / whole)
 
     def wait(self, step: Mapping[str, Any], times: float) -> None:
-        """Count a look of ``until``, of which there is one at least; signals are no ops."""
+        """Count one look of ``until``, the fewest that it can make; signals are no ops."""
         if step["do"] != "signal":
             self.tally.ops[step["do"]] += times
             self.block(step.get("steps", ()), times)

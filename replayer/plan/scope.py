@@ -52,7 +52,7 @@ class Book:
         return number is not None
 
     def signal(self, name: str) -> int:
-        """Return the number of a signal: the first one that is named has 0."""
+        """Return the number of a signal, from 0 in the order of their use."""
         return self.signals.setdefault(name, len(self.signals))
 
     def writes(self, size_bytes: int) -> None:

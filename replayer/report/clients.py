@@ -67,7 +67,7 @@ def client_notes(document: Document) -> Iterator[str]:
 
 
 def _lacks_some(client: Client) -> bool:
-    """Whether figures may hold less of a client than of one that was there all the time."""
+    """Whether some of a client's figures may be missing."""
     return client.status == "lost" or any(loss.measuring for loss in client.losses)
 
 

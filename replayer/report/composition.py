@@ -84,7 +84,7 @@ def _finds_ends(record: RunRecord, summary: Summary) -> Iterator[str]:
 def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:
     """Yield warnings that stand in events.jsonl only: a killed run has no others.
 
-    That a worker was lost or back is told in run.json in other words, once the run has ended.
+    Once a run has ended, run.json names lost workers in other words.
     """
     known = {warning.message for warning in record.run.warnings}
     for event in record.events:

@@ -270,7 +270,7 @@ def _use(op: Performance, price: TargetPrices, both: frozenset[str]) -> float:
 
 
 def _without_figures(targets: Sequence[TargetSummary], costs: Sequence[Cost]) -> Iterator[str]:
-    """Say on which targets there is nothing to work with."""
+    """Name the targets without a figure."""
     priced = {cost.target for cost in costs}
     for target in targets:
         if target.name not in priced:
@@ -281,7 +281,7 @@ def _without_figures(targets: Sequence[TargetSummary], costs: Sequence[Cost]) ->
 
 
 def _doubts(record: RunRecord, targets: Sequence[TargetSummary], prices: Prices) -> Iterator[str]:
-    """Yield why the rates of targets are little to go by."""
+    """Yield why the rates of targets may mislead."""
     for reason in find_reasons(record, Summary(targets=tuple(targets))):
         yield f"the run is inconclusive: {reason}"
     for target in targets:

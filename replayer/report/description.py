@@ -265,7 +265,7 @@ def _harness(document: Document) -> str:
 
 
 def _beside(health: Health) -> str:
-    """Say what others used of the CPUs, where it is enough to keep users from them."""
+    """Say how much of the CPUs others used, if it was enough to delay users."""
     shares = (("other programs", health.others_cpu_share), ("steal", health.stolen_cpu_share))
     return "".join(
         f", {who} {format_share(share)}"

@@ -107,7 +107,7 @@ class _EntrantFigures:
 def rank_figures(entrants: Sequence[Entrant]) -> Iterator[ComparedFigure | Unranked]:
     """Yield every figure that at least two entrants have: all together, transactions, then ops.
 
-    Ranked are those with samples enough; who has too few for a figure is told of beside it.
+    Entrants with enough samples are ranked; those with too few are yielded beside them.
     """
     mix = find_mix(entrants)
     if len(mix) > 1:

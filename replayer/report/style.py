@@ -62,7 +62,7 @@ class Style:
 
     @classmethod
     def coloured(cls, width: int) -> Self:
-        """Return a style with colour, whatever the stream."""
+        """Return a style with colour for any stream."""
         return cls(width=width, codes=_ANSI)
 
     def paint(self, text: str, role: Role) -> str:
@@ -99,7 +99,7 @@ def cut(text: str, width: int) -> str:
 
 
 def fold(lines: Iterable[str], style: Style, indent: int | None = None) -> Iterator[str]:
-    """Yield lines; one that is too wide goes on in the next, below the text behind the label.
+    """Yield lines; a line that is too wide continues below the text behind its label.
 
     No word is broken: a path can still be copied. ``indent`` says where else the next lines begin.
     """

@@ -1,7 +1,7 @@
 """Changes to a scenario from the command line: ``--set docroot.files=5000``.
 
-They are made on the plain values before the models see them, so an override can do whatever the
-file could, and no more.
+They change the plain values before the models see them: an override can do what the file can, and
+no more.
 """
 
 from collections.abc import Iterator, Sequence

@@ -327,7 +327,7 @@ def _check(study: Study, words: Sequence[str]) -> None:
 
 
 def _play(journal: Journal, study: Study, *, quiet: bool) -> None:
-    """Run what is left of a study, until the user wishes an end."""
+    """Run what is left of a study until the user interrupts."""
     state = journal.state
     terms = StudyOptions(state.targets, state.quick, state.rounds, len(study.steps), quiet)
     long = announce(study, terms)
@@ -415,9 +415,9 @@ def _wait(
     folder: Path,
     limit_s: float | None,
 ) -> bool:
-    """Wait for a step, ask it to end when the time or the user's patience is over.
+    """Wait for a step; ask it to end when its time is over or the user interrupts.
 
-    What it removes when it has measured it may remove to the end, whatever the time.
+    A step that has measured may take any time to remove its files.
 
     Returns:
         Whether it was cut short for the time.

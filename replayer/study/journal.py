@@ -218,7 +218,7 @@ POLL_S = 0.1
 
 
 def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
-    """Note the attempts at a step that its study was killed before; wait for one that still ends.
+    """Note attempts that a killed study could not note; wait for an attempt that still runs.
 
     Raises:
         ReplayerError: One does not end.

@@ -68,7 +68,7 @@ class TableColumn(Frozen):
     full_only: bool = False
     """Whether --quick makes it something else, so that it is left out there."""
     all: Annotated[int, Field(gt=0)] | None = None
-    """Of ``time_of_all``: how many of it are the whole, whose time is told from their rate."""
+    """Of ``time_of_all``: how many make the whole; its time comes from their rate."""
 
     @model_validator(mode="after")
     def _knows_all(self) -> Self:

@@ -65,7 +65,7 @@ def shows_difference(
     """Whether one row differs from the best of the user's ``rows``; None: too little to tell."""
     if min(len(each.evidence.rounds) for each in (own, best)) < CLAIM_ROUNDS:
         return None
-    # Of a time that is told from a rate the rate is what was drawn.
+    # A time of all comes from a rate, and the rate was resampled.
     over, under = (best, own) if column.figure == "time_of_all" else (own, best)
     ratio = over.value / under.value if under.value else 0.0
     figure = _RESAMPLED.get(column.figure)

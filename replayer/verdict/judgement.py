@@ -236,7 +236,7 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
 def _narrowed(
     threshold: Threshold, target: TargetSummary, thresholds: Sequence[Threshold]
 ) -> Iterator[Threshold]:
-    """Yield what of a threshold is judged on a target: all of it, some or nothing.
+    """Yield the part of a threshold that is judged on a target: all, some or nothing.
 
     One that nobody wrote is about what no other one on errors names.
     """
@@ -391,7 +391,7 @@ _UNFINISHED = {
 
 
 def _lag(threshold: Threshold, record: RunRecord, target: TargetSummary) -> str | None:
-    """Say that a closed loop's latency misses a limit by what this client woke users late alone.
+    """Say that a closed loop's latency misses its limit only because this client woke users late.
 
     Where transactions come by a schedule, a slow mount makes the next ones late: there it counts.
     """
@@ -470,7 +470,7 @@ def _time(
 
 
 def _bound(threshold: Threshold, record: RunRecord, target: TargetSummary) -> float | None:
-    """Return what a maximum is at least, as something never ended; None: no such figure.
+    """Return the lower bound of a maximum, if a call never ended; None: no such figure.
 
     How late something began is known, though it has not ended.
     """

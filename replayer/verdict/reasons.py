@@ -60,11 +60,11 @@ def say_breakages(target: TargetSummary) -> str:
 UNBEGUN_SHARE = 0.01
 """Chosen: one transaction in a hundred that never began would be the p99 that is not told."""
 CUT_SHARE = UNBEGUN_SHARE
-"""So would one that never ended, as a call in it waited for longer than its turn."""
+"""So would a transaction that never ended: a call in it waited for longer than its turn."""
 
 
 def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
-    """Yield what keeps a run from proving anything good, in sentences."""
+    """Yield in sentences why a run is inconclusive."""
     if record.status in _UNFINISHED:
         yield _UNFINISHED[record.status]
     if record.run.health is not None:
@@ -137,7 +137,7 @@ def _of_the_client(health: Health) -> Iterator[str]:
 
 
 def _of_users_given_up(health: Health, summary: Summary) -> Iterator[str]:
-    """Yield that users hung to the end; fio does not tell since when, nor do older run folders."""
+    """Yield that users hung to the end; fio and older run folders do not say since when."""
     if not health.users_given_up:
         return
     ages = [op.time.unfinished_ns for target in summary.targets for op in target.overall.ops]
