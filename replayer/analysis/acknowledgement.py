@@ -36,8 +36,7 @@ def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowled
             known = transaction.name in writings or record.run.load.order == "together"
             if written and known:
                 writing = writings.get(transaction.name)
-                share = shares.get(transaction.name)
-                yield _acknowledged(target, transaction, writing, share)
+                yield _acknowledged(target, transaction, writing, shares.get(transaction.name))
 
 
 def _acknowledged(

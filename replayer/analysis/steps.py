@@ -79,8 +79,7 @@ def find_shifts(values: Floats, lengths: Floats) -> tuple[Shift, ...]:
     if not ending:
         return tuple(settled)
     after = float(np.median(values[-ending:]))
-    last = Shift(kept.size, levels[-1], after, settled=ending >= SHORTEST)
-    return (*settled, last)
+    return (*settled, Shift(kept.size, levels[-1], after, settled=ending >= SHORTEST))
 
 
 def _ending(values: Floats, lengths: Floats) -> int:

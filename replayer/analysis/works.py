@@ -169,7 +169,6 @@ def _tail(record: RunRecord, work: Work) -> Tail:
         for op in sorted(work.beside)
     }
     ops = [TailOp(op=op, calls=calls) for op, calls in found.items() if calls]
-    alone = sum(found.values())
     return Tail(
         target=work.target.name,
         transaction=transaction,
@@ -177,7 +176,7 @@ def _tail(record: RunRecord, work: Work) -> Tail:
         limit_ns=limit,
         slow=slow,
         ops=tuple(sorted(ops, key=lambda item: -item.calls)),
-        explained=min(alone / slow, 1.0) if slow else 0.0,
+        explained=min(sum(found.values()) / slow, 1.0) if slow else 0.0,
         paths=tuple(_paths(record, index, transaction, limit)),
     )
 

@@ -114,8 +114,7 @@ def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
     yield ""
     yield title
     for item in advice:
-        text = f"{item.setting}: {item.says} [{item.source}]"
-        yield _row(item.weight, text)
+        yield _row(item.weight, f"{item.setting}: {item.says} [{item.source}]")
 
 
 _NO_ADVICE = "advice: none; nothing in the options that can be seen from here calls for any"

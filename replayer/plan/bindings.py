@@ -111,13 +111,10 @@ def _pick(scope: Scope, step: c.StepPart, place: Place, key: Key) -> dict[str, A
             book.scenario, (*key, "from"), f"picks from {dataset}, which has no {what}", hint
         )
     if place.pick == "own" and candidates < book.users:
-        message = (
-            f"wants files for each user, but {dataset} has {candidates} for {book.users} users"
-        )
         raise refuse(
             book.scenario,
             (*key, "pick"),
-            message,
+            f"wants files for each user, but {dataset} has {candidates} for {book.users} users",
             f"at most {candidates} users, or a larger dataset",
         )
     scope.unbind(place.slot)

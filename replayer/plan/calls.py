@@ -182,8 +182,7 @@ def _each(scope: Scope, step: s.Each, key: Key) -> PlanStep:
 def _unroll(scope: Scope, step: s.For, key: Key) -> list[PlanStep]:
     found: list[PlanStep] = []
     for index, name in enumerate(step.names):
-        name_key = (*key, "names", index)
-        found.append(compile_template(scope, step.as_, step.in_, name_key, name))
+        found.append(compile_template(scope, step.as_, step.in_, (*key, "names", index), name))
         found += compile_steps(scope, step.steps, (*key, "steps"))
     return found
 
@@ -201,8 +200,7 @@ def _calls(scope: Scope, step: c.StepPart, key: Key) -> list[PlanStep]:
     if isinstance(step, c.Bind):
         return []
     if not isinstance(step, c.OfPath | c.OfFile):
-        message = f"no compiler for the step {step.do}"
-        raise TypeError(message)
+        raise TypeError(f"no compiler for the step {step.do}")
     if isinstance(step, c.List):
         return _list(scope, step, key)
     expect = _expect(scope, step, key)

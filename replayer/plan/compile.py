@@ -116,8 +116,7 @@ def _pace(book: Book) -> dict[str, Any]:
         gap = NANOSECONDS / scenario.arrivals.rate
         if scenario.arrivals.process == "even":
             return {"kind": "arrivals", "gap": {"const": round(gap)}}
-        table = book.tables.add(exponential_table(gap))
-        return {"kind": "arrivals", "gap": {"table": table}}
+        return {"kind": "arrivals", "gap": {"table": book.tables.add(exponential_table(gap))}}
     users = scenario.users
     if users.every is not None:
         if not book.largest(users.every):

@@ -440,8 +440,7 @@ class _Walker(KnownSlots):
 
     def create(self, slot: int, times: float) -> None:
         self.tally.created += times
-        names = self.names_of.get(slot, math.inf)
-        self.space.made(self.identities.get(slot), times, names)
+        self.space.made(self.identities.get(slot), times, self.names_of.get(slot, math.inf))
 
     def write(self, file: int, times: float, size_bytes: float) -> None:
         self.tally.bytes_written += times * size_bytes

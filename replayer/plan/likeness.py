@@ -166,5 +166,4 @@ def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]
         moved[op] += found["bytes"] / requests
         if op in PATH_OPS:
             failing += sum(found["errors"].values()) / requests
-    read = sum(moved[op] for op in READING)
-    return _Calls(ops, failing, read, sum(moved[op] for op in WRITING))
+    return _Calls(ops, failing, sum(moved[op] for op in READING), sum(moved[op] for op in WRITING))

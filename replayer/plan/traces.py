@@ -90,13 +90,12 @@ def describe_trace(
 
 def replay_step(trace: int, request: str | None, pace: ReplayPace, speed: float) -> dict[str, Any]:
     """Return the step of plan format 1 that replays a trace or one of its requests (None: all)."""
-    percent = round(speed * AS_RECORDED)
     return {
         "do": "replay",
         "trace": trace,
         "request": request,
         "pace": pace,
-        "speed_percent": percent,
+        "speed_percent": round(speed * AS_RECORDED),
     }
 
 

@@ -95,8 +95,7 @@ def client_rows(document: Document) -> Iterator[tuple[str, ...]]:
         counts = (format_count(shares.get(figure, 0)) for figure in _names(document))
         end = "; ".join(_losses(client)) or ("yes" if client.status == "finished" else "lost")
         machine = _process(document, client)
-        users = format_count(client.users)
-        yield (f"worker {client.number}", machine, users, *counts, end)
+        yield (f"worker {client.number}", machine, format_count(client.users), *counts, end)
 
 
 def _process(document: Document, client: Client) -> str:

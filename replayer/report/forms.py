@@ -87,8 +87,7 @@ class ReportFiles:
         """
         named = [path for path in (self.html, self.junit) if path is not None]
         if len({path.absolute() for path in named}) < len(named):
-            message = f"{named[0]}: is asked to hold two reports"
-            raise ReplayerError(message, hint=_HINT)
+            raise ReplayerError(f"{named[0]}: is asked to hold two reports", hint=_HINT)
         for path in named:
             write_new(path, "")  # only making it tells whether it can be made
             path.unlink()

@@ -277,8 +277,7 @@ class Read(OfFile):
     @model_validator(mode="after")
     def _is_read_to_its_end(self) -> Self:
         if self.length is not None and self.until is None:
-            message = "length goes with until: end, which is missing"
-            raise PydanticCustomError("length", message, {})
+            raise PydanticCustomError("length", "length goes with until: end, which is missing", {})
         return self
 
 

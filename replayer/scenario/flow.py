@@ -151,8 +151,7 @@ class _Judge:
         kind, message = "names", f"uses the name {name}, which no step before it has bound"
         if what == "open":
             kind, message = "open files", f"uses the file {name} before an open step has opened it"
-        hint = nearest_hint(name, sorted(have), kind=kind)
-        raise refuse(self.scenario, key, message, hint)
+        raise refuse(self.scenario, key, message, nearest_hint(name, sorted(have), kind=kind))
 
 
 def check_flow(scenario: Scenario) -> None:

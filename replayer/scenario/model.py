@@ -79,8 +79,7 @@ class Users(Part):
     @model_validator(mode="after")
     def _has_one_pace(self) -> Self:
         if self.think_time is not None and self.every is not None:
-            message = "has both think_time and every; give one"
-            raise PydanticCustomError("pace", message, {})
+            raise PydanticCustomError("pace", "has both think_time and every; give one", {})
         return self
 
 
@@ -217,8 +216,7 @@ class Scenario(Part):
     @property
     def most_users(self) -> int | None:
         """How many users have something to do; None: any number, as the rest have the mix."""
-        taken = sum(role.users for role in self.roles.values())
-        return None if self.mix else taken
+        return None if self.mix else sum(role.users for role in self.roles.values())
 
     def located(self, document: YamlDocument, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
         """Return the same scenario, knowing where it was written and what its manifests hold."""

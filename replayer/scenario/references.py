@@ -64,8 +64,7 @@ def _check_mix(scenario: Scenario, key: Key, mix: Mapping[str, int]) -> None:
             hint = nearest_hint(name, scenario.transactions, kind="transactions")
             raise refuse(scenario, (*key, name), "is not a transaction of this scenario", hint)
     if not any(mix.values()):
-        message = "is all zero: at least one weight must be more than 0"
-        raise refuse(scenario, key, message)
+        raise refuse(scenario, key, "is all zero: at least one weight must be more than 0")
 
 
 def _check_roles(scenario: Scenario) -> None:

@@ -98,8 +98,7 @@ def _split(value: object, units: Mapping[str, int], wanted: str) -> tuple[Fracti
     unit = match["unit"]
     if unit not in units:
         reason = f"has the unknown unit {unit!r}" if unit else "has no unit"
-        known = f"known units: {', '.join(units)}"
-        raise _unit_error(value, wanted, reason, known)
+        raise _unit_error(value, wanted, reason, f"known units: {', '.join(units)}")
     return Fraction(match["sign"] + match["number"]), unit
 
 

@@ -73,8 +73,7 @@ class TableColumn(Frozen):
     @model_validator(mode="after")
     def _knows_all(self) -> Self:
         if (self.figure == "time_of_all") != (self.all is not None):
-            message = f"{self.title}: time_of_all goes with all, and with it alone"
-            raise ValueError(message)
+            raise ValueError(f"{self.title}: time_of_all goes with all, and with it alone")
         return self
 
 
@@ -181,8 +180,7 @@ class Study(Frozen):
         for table in self.tables:
             unknown = table.steps - {*self.steps}
             if unknown:
-                message = f"{table.title}: no step is named {', '.join(sorted(unknown))}"
-                raise ValueError(message)
+                raise ValueError(f"{table.title}: no step is named {', '.join(sorted(unknown))}")
         return self
 
 
@@ -212,8 +210,7 @@ def load_study(word: str) -> Study:
     near = difflib.get_close_matches(word, names, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     listed = ", ".join(f"{study.letter} ({study.name})" for study in studies)
-    message = f"no study {word!r}"
-    raise ReplayerError(message, hint=f"{meant}there are: {listed}")
+    raise ReplayerError(f"no study {word!r}", hint=f"{meant}there are: {listed}")
 
 
 def _load(path: Path) -> Study:

@@ -483,8 +483,7 @@ def _bound(threshold: Threshold, record: RunRecord, target: TargetSummary) -> fl
 def _of(threshold: Threshold, target: TargetSummary) -> Of:
     subject = threshold.subject
     if subject is None:  # refused by the grammar: a time is always of something
-        message = f"{threshold.text}: a time of nothing"
-        raise ValueError(message)
+        raise ValueError(f"{threshold.text}: a time of nothing")
     if subject.op is not None:
         return Of(target.index, subject.name, subject.op)
     if find_transaction(target, subject.name) is None:
