@@ -5,8 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.plan.compile import compile_plan
-from replayer.plan.layout import compile_entries
+from replayer.plan.compile import compile_entries, compile_plan
 from replayer.scenario.loading import parse_scenario
 from replayer.scenario.manifests import Entry
 
