@@ -17,7 +17,14 @@ from replayer.plan.scope import Book, Scope
 from replayer.plan.tables import Tables, exponential_table, tabulate
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.flow import names_of
-from replayer.scenario.manifests import MAX_FILE_BYTES, Entry, check_link, check_path, sort_entries
+from replayer.scenario.manifests import (
+    DIRECTORY_MODE,
+    MAX_FILE_BYTES,
+    Entry,
+    check_link,
+    check_path,
+    sort_entries,
+)
 from replayer.scenario.model import Compressible, Dataset, Scenario, wrong_users
 from replayer.scenario.places import template_parts
 
@@ -154,7 +161,6 @@ def _weights(scenario: Scenario, mix: Mapping[str, int]) -> list[int]:
 
 
 FILE_MODE = 0o644
-DIRECTORY_MODE = 0o755
 LINK_MODE = 0o777
 
 

@@ -6,26 +6,22 @@ kernel, cache, users) is listed, and marked if it may decide about figures.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.resampling import DRAWS
-from replayer.analysis.slots import read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure import (
     MachineFacts,
     MountFacts,
     RunRecord,
     Summary,
-    Target,
     count_cpus,
     format_bytes,
     format_duration,
     format_factor,
     format_ratio,
     format_time_ns,
-    latencies_of,
     summarise,
 )
 from replayer.report.claims import MOST_TOLD, claim_notes, enumerated
@@ -40,18 +36,9 @@ from replayer.report.comparison import (
 )
 from replayer.report.description import each_once
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
-from replayer.report.ranking import Entrant, find_mix, rank_figures
+from replayer.report.ranking import Entrant, Side, entrants_of, find_mix, rank_figures
 from replayer.report.replay import pause_warnings
 from replayer.verdict.judgement import Verdict, judge
-
-
-@dataclass(frozen=True)
-class Side:
-    """One contender, before anything is compared."""
-
-    label: str
-    record: RunRecord
-    target: Target
 
 
 def _facts(sides: Sequence[Side]) -> Iterator[Difference]:
@@ -139,7 +126,7 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     sides = _sides(records)
     _check(records, sides, plans)
     summaries = {id(record): summarise(record) for record in records}
-    entrants = _entrants(records, sides, summaries)
+    entrants = entrants_of(sides, summaries)
     verdicts = {id(record): judge(record, summaries[id(record)]) for record in records}
     contenders = tuple(
         _contender(side, summaries[id(side.record)], verdicts[id(side.record)]) for side in sides
@@ -192,24 +179,6 @@ def _check(records: Sequence[RunRecord], sides: Sequence[Side], plans: Plans) ->
             f"{plan_changes(first, other)}"
         )
         raise ReplayerError(message, hint="add --different-plans to compare them all the same")
-
-
-def _entrants(
-    records: Sequence[RunRecord], sides: Sequence[Side], summaries: dict[int, Summary]
-) -> list[Entrant]:
-    found = {id(record): read_distributions(record) for record in records}
-    seeds = {id(record): place for place, record in enumerate(records)}
-    return [
-        Entrant(
-            label=side.label,
-            summary=summaries[id(side.record)].targets[side.target.index],
-            latencies=latencies_of(side.record, side.target.index),
-            distributions=found[id(side.record)],
-            seed=seeds[id(side.record)],
-            order=side.record.run.load.order,
-        )
-        for side in sides
-    ]
 
 
 def _name_mix(entrants: Sequence[Entrant]) -> str:

@@ -21,6 +21,7 @@ from replayer.measure import (
     RunRecord,
     Statistics,
     Summary,
+    Target,
     TargetSummary,
     TransactionSummary,
     latencies_of,
@@ -62,6 +63,15 @@ ALL = "all transactions"
 _OP_FIGURES = 2  # of ops: p50 and p95
 
 
+@dataclass(frozen=True)
+class Side:
+    """One contender, before anything is compared."""
+
+    label: str
+    record: RunRecord
+    target: Target
+
+
 @dataclass(frozen=True, eq=False)
 class Entrant:
     """A contender with what was measured.
@@ -84,6 +94,24 @@ class Entrant:
             for (name, number), found in self.latencies.items()
             if name == transaction and part.number in {None, number}
         )
+
+
+def entrants_of(sides: Sequence[Side], summaries: Mapping[int, Summary]) -> list[Entrant]:
+    """Return the contenders with their figures; ``summaries`` are by the identity of the record."""
+    records = {id(side.record): side.record for side in sides}
+    seeds = {key: place for place, key in enumerate(records)}
+    found = {key: read_distributions(record) for key, record in records.items()}
+    return [
+        Entrant(
+            label=side.label,
+            summary=summaries[id(side.record)].targets[side.target.index],
+            latencies=latencies_of(side.record, side.target.index),
+            distributions=found[id(side.record)],
+            seed=seeds[id(side.record)],
+            order=side.record.run.load.order,
+        )
+        for side in sides
+    ]
 
 
 _Values = tuple[float | None, ...]
@@ -315,21 +343,10 @@ def rank(
     """
     if len(summary.targets) == 1:
         return (), ()
-    distributions = read_distributions(record)
-    entrants = [
-        Entrant(
-            label=target.name,
-            summary=target,
-            latencies=latencies_of(record, target.index),
-            distributions=distributions,
-            seed=0,
-            order=record.run.load.order,
-        )
-        for target in summary.targets
-    ]
+    sides = [Side(target.name, record, target) for target in record.run.targets]
     ranked: list[RankedFigure] = []
     unranked: list[Unranked] = []
-    for found in rank_figures(entrants):
+    for found in rank_figures(entrants_of(sides, {id(record): summary})):
         if found.kind == "all transactions":
             continue
         if isinstance(found, Unranked):
