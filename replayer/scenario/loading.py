@@ -29,7 +29,7 @@ from replayer.scenario.manifests import (
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
 from replayer.scenario.problems import ScenarioError, nearest_hint
-from replayer.scenario.references import check_references, refuse
+from replayer.scenario.references import check_references, every_step, refuse
 from replayer.scenario.refusals import explain, show_key
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
 from replayer.scenario.steps import (
@@ -44,7 +44,6 @@ from replayer.scenario.steps import (
     Until,
     Use,
     blocks_of,
-    walk_steps,
 )
 from replayer.trace import TraceError, TraceFacts, find_trace, load_facts
 
@@ -64,11 +63,9 @@ def load_traces(scenario: Scenario, folder: Path) -> Mapping[str, TraceFacts]:
 
 
 def _replays(scenario: Scenario) -> Iterator[tuple[Key, Replay]]:
-    for group in ("transactions", "sequences"):
-        for name, steps in getattr(scenario, group).items():
-            for key, step in walk_steps(steps, (group, name)):
-                if isinstance(step, Replay):
-                    yield _written(scenario, key), step
+    for key, step in every_step(scenario):
+        if isinstance(step, Replay):
+            yield _written(scenario, key), step
 
 
 def _written(scenario: Scenario, key: Key) -> Key:
@@ -237,19 +234,17 @@ def load_scripts(scenario: Scenario, folder: Path) -> None:
     Raises:
         ScenarioError: A script does not exist, is no table or uses a sequence that does not exist.
     """
-    for name, steps in scenario.sequences.items():
-        for key, step in walk_steps(steps, ("sequences", name)):
-            if isinstance(step, Script):
-                place = str(scenario.document.origin(key))
-                message = f"{show_key(key)}: a script stands in transactions, not in sequences"
-                raise ScenarioError(place, message)
-    for name, steps in scenario.transactions.items():
-        for key, step in walk_steps(steps, ("transactions", name)):
-            if isinstance(step, Script):
-                inside = (*key, "script")
-                path = _find_script(scenario, inside, step, folder)
-                lines = _load_script(scenario, inside, step, path)
-                step.give_lines(line.below(step.below) for line in lines)
+    scripts = [(key, step) for key, step in every_step(scenario) if isinstance(step, Script)]
+    for key, _ in scripts:
+        if key[0] == "sequences":
+            place = str(scenario.document.origin(key))
+            message = f"{show_key(key)}: a script stands in transactions, not in sequences"
+            raise ScenarioError(place, message)
+    for key, step in scripts:
+        inside = (*key, "script")
+        path = _find_script(scenario, inside, step, folder)
+        lines = _load_script(scenario, inside, step, path)
+        step.give_lines(line.below(step.below) for line in lines)
 
 
 def parse_script(
@@ -372,13 +367,13 @@ def _build(document: YamlDocument, folder: Path, overrides: Sequence[str]) -> Sc
         scenario = Scenario.model_validate(document.value)
     except ValidationError as error:
         raise explain(error, document) from None
-    scenario = scenario.located(document, {})
+    scenario = scenario.knowing(document)
     check_references(scenario)
     load_scripts(scenario, folder)
     check_expansion(scenario)
     check_flow(scenario)
-    found = scenario.located(document, _load_entries(scenario, folder))
-    return found.replaying(load_traces(found, folder))
+    entries = _load_entries(scenario, folder)
+    return scenario.knowing(entries=entries, traces=load_traces(scenario, folder))
 
 
 def _load_entries(scenario: Scenario, folder: Path) -> Mapping[str, tuple[Entry, ...]]:

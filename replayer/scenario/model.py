@@ -218,17 +218,17 @@ class Scenario(Part):
         """How many users have something to do; None: any number, as the rest have the mix."""
         return None if self.mix else sum(role.users for role in self.roles.values())
 
-    def located(self, document: YamlDocument, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
-        """Return the same scenario, knowing where it was written and what its manifests hold."""
+    def knowing(
+        self,
+        document: YamlDocument | None = None,
+        entries: Mapping[str, tuple[Entry, ...]] | None = None,
+        traces: Mapping[str, TraceFacts] | None = None,
+    ) -> Self:
+        """Return the same scenario that knows more: what was read beside it."""
         twin = self.model_copy()
-        twin._document = document  # noqa: SLF001 - its own kind
-        twin._entries = entries  # noqa: SLF001
-        return twin
-
-    def replaying(self, traces: Mapping[str, TraceFacts]) -> Self:
-        """Return the same scenario, knowing its traces."""
-        twin = self.model_copy()
-        twin._traces = traces  # noqa: SLF001 - its own kind
+        twin._document = document or self._document  # noqa: SLF001 - its own kind
+        twin._entries = entries or self._entries  # noqa: SLF001
+        twin._traces = traces or self._traces  # noqa: SLF001
         return twin
 
 

@@ -32,7 +32,7 @@ def check_references(scenario: Scenario) -> None:
         _check_mix(scenario, ("mix",), scenario.mix)
     _check_roles(scenario)
     _check_datasets(scenario)
-    for key, step in _every_step(scenario):
+    for key, step in every_step(scenario):
         _check_step(scenario, key, step)
     _check_signals(scenario)
     uses = {
@@ -45,7 +45,8 @@ def check_references(scenario: Scenario) -> None:
         _check_verified(scenario)
 
 
-def _every_step(scenario: Scenario) -> Iterator[tuple[Key, StepPart]]:
+def every_step(scenario: Scenario) -> Iterator[tuple[Key, StepPart]]:
+    """Yield each step of transactions and sequences with its key."""
     for group in ("transactions", "sequences"):
         for name, steps in getattr(scenario, group).items():
             yield from walk_steps(steps, (group, name))
@@ -117,7 +118,7 @@ def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
 
 def _check_signals(scenario: Scenario) -> None:
     """Check that what is waited for is given somewhere, and that there are not too many."""
-    every = list(_every_step(scenario))
+    every = list(every_step(scenario))
     given = {step.signal: None for _, step in every if isinstance(step, Signal)}
     for key, step in every:
         wanted = step.signal if isinstance(step, Await) else getattr(step, "since", None)
@@ -197,7 +198,7 @@ def _check_verified(scenario: Scenario) -> None:
             message = "is zeros alone, which cannot say whose they are: verify could check nothing"
             hint = "take random or partly compressible contents, or run it without verify"
             raise refuse(scenario, key, message, hint)
-    for key, step in _every_step(scenario):
+    for key, step in every_step(scenario):
         if isinstance(step, Replay):
             message = "does not go with replays, which are held against their traces"
             raise refuse(
