@@ -224,8 +224,8 @@ def _time(document: Document) -> str:
         asked.append(f"{format_seconds(load.duration_s)} per target")
     if load.transactions_per_user is not None:
         each = load.transactions_per_user
-        asked.append(f"{format_count(each)} transaction{'s' * (each != 1)} per user")
-    rounds = f"{load.rounds} round{'s' * (load.rounds != 1)}"
+        asked.append(f"{format_many(each, 'transaction')} per user")
+    rounds = format_many(load.rounds, "round")
     measured = ", ".join(
         f"{target.name} {format_seconds(target.overall.measured_s)}"
         for target in document.summary.targets

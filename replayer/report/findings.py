@@ -25,6 +25,7 @@ from replayer.measure import (
     format_count,
     format_duration,
     format_factor,
+    format_many,
     format_share,
     format_time_ns,
 )
@@ -166,7 +167,7 @@ def _drift(drift: Drift) -> Sentence:
 
 
 def _first_touch(found: FirstTouch) -> Sentence:
-    times = f"{found.rounds} round{'s' * (found.rounds != 1)}"
+    times = format_many(found.rounds, "round")
     return Sentence(
         "first touch",
         "note",

@@ -15,6 +15,7 @@ from replayer.measure import (
     Summary,
     TargetSummary,
     format_count,
+    format_many,
     format_time_ns,
 )
 from replayer.report.document import Document
@@ -34,7 +35,7 @@ _LATE_NS = 10_000_000
 def describe_traces(replay: ReplayFacts) -> Iterator[tuple[str, str]]:
     """Yield label and text of what was replayed, and of what its traces do not show."""
     for trace in replay.traces:
-        threads = f"{format_count(trace.threads)} thread{'s' * (trace.threads != 1)}"
+        threads = f"{format_many(trace.threads, 'thread')}"
         yield (
             "trace",
             (
@@ -53,7 +54,7 @@ def describe_traces(replay: ReplayFacts) -> Iterator[tuple[str, str]]:
         named = (f"{each.name} is {each.request!r} of {each.trace}" for each in requests)
         yield "  requests", ", ".join(named)
     if replay.lanes is not None:
-        threads = f"{format_count(replay.lanes)} native thread{'s' * (replay.lanes != 1)}"
+        threads = f"{format_many(replay.lanes, 'native thread')}"
         yield "  lanes", f"{threads} a user"
 
 

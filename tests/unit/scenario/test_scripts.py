@@ -54,7 +54,7 @@ def test_a_foul_table_is_refused_with_its_line(tmp_path: Path, table: str, messa
 def test_more_paths_than_a_plan_can_hold_are_refused_before_anything_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("replayer.plan.bounds.MAX_PICKERS", 3)
+    monkeypatch.setattr("replayer.plan.bindings.MAX_PICKERS", 3)
     table = "use\tname\n" + "".join(f"probe\td0/f{n}\n" for n in range(4))
     with pytest.raises(ScenarioError, match="different ways, at most 3 fit"):
         load(tmp_path, table)
