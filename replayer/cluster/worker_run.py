@@ -31,12 +31,13 @@ from replayer.run.prepared_run import (
     RunRequest,
     check_procedure,
     check_targets,
+    layout_of,
     put_away,
 )
-from replayer.run.replays import load_plan, read_results
+from replayer.run.replays import read_results
 from replayer.run.runtime import Runtime
 from replayer.run.schedule import ScheduledSegment
-from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
+from replayer.run.target_dir import AWAY, HANGING, TargetDir
 from replayer.run.threads import call_in_thread
 from replayer.run.workload import changes_files
 from replayer.run.writer import RunEnding, RunWriter, describe_targets, find_targets, workload_facts
@@ -120,12 +121,7 @@ class WorkerRun:
         check_procedure(self._procedure, request.rounds)
         self.request = replace(request, settings=replace(settings, keep=terms.keep))
         check_targets(self.request)
-        works = LayoutContext(
-            load_plan(workload.plan),
-            request.progress,
-            request.interruption,
-            request.stop_timeout_s,
-        )
+        works = layout_of(self.request)
         self._target_dirs = [TargetDir(target, works) for target in request.targets]
         self._writer: RunWriter | None = None
         self._session: PreparedRun | None = None

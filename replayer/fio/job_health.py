@@ -3,7 +3,7 @@
 import os
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,7 +65,7 @@ class JobHealth:
             if delay_ns := _schedule_of(task)[1]:
                 self._delays[task.name] = delay_ns
 
-    def add(self, gains: list[Gain], processes: Mapping[str, int]) -> None:
+    def add(self, gains: Sequence[Gain], processes: Mapping[str, int]) -> None:
         """Count the time that I/Os took, and the time in which a job's processes ran."""
         for gain in gains:
             if gain.key.op == "transaction" and gain.key.expected:

@@ -1,21 +1,18 @@
 """Where jobs work: the run's own folder on a target, or a block device that the user named.
 
-Made before the first job, emptied after each, removed at the end. The engine's sandbox does what is
-done to a mount; what is here only asks it.
+Made before the first job, emptied after each, removed at the end.
 """
 
 import os
 import secrets
-import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from replayer._native import Sandbox, Task
 from replayer.errors import ReplayerError
 from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.fio.devices import Device, claim_device, describe_device
@@ -24,14 +21,12 @@ from replayer.fio.run_record import marker_note
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
 from replayer.run.interruption import Interruption
-from replayer.run.targets import MountError, NamedTarget, check_place, parse_targets
-from replayer.run.watchdog import ANSWER_S, Watchdog, ask, finish
-
-__all__ = ["NO_ROOM", "DevicePlace", "FolderPlace", "JobPlace", "without_direct"]
-
+from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
+from replayer.run.progress import SilentProgress
+from replayer.run.target_dir import DirContext, RunDir
+from replayer.run.targets import MountError, check_place, parse_targets
 
 NO_ROOM = "make room, or use another target; `replayer baseline --size 10%` makes files smaller"
-THREADS = 8  # chosen: as runs remove theirs
 
 
 class JobPlace(Protocol):
@@ -50,16 +45,16 @@ class JobPlace(Protocol):
     def create(self, run: str, note: str) -> None:
         """Make what is needed before the first job."""
 
-    def require(self, file: JobFile) -> None:
+    def check_job(self, file: JobFile) -> None:
         """Refuse a job file that cannot be run here."""
 
     def prepare(self, file: JobFile) -> Path:
         """Make the folders that a job file names; return the folder that fio starts in."""
 
-    def clear(self, interruption: Interruption) -> None:
+    def clear(self) -> None:
         """Remove what a job has left."""
 
-    def remove(self, interruption: Interruption) -> None:
+    def remove(self) -> None:
         """Remove everything that was made."""
 
     def left(self) -> str:
@@ -67,19 +62,10 @@ class JobPlace(Protocol):
 
 
 @dataclass
-class FolderPlace:
-    """A folder on a mount.
+class FolderPlace(RunDir):
+    """A folder on a mount."""
 
-    Attributes:
-        target: Where it lies.
-        device: None: it is no device.
-        is_hanging: Whether a call on it was given up on: nothing more is asked of it.
-    """
-
-    target: NamedTarget
     device: Path | None = None
-    is_hanging: bool = False
-    _sandbox: Sandbox | None = None
 
     def __post_init__(self) -> None:
         self.name = self.target.name
@@ -94,29 +80,23 @@ class FolderPlace:
 
     def check(self) -> None:
         """Look at the folder."""
-        ask(self.path, partial(check_place, self.target, self.path))
+        self.ask(self.path, partial(check_place, self.target, self.path))
 
     def facts(self, index: int) -> TargetFacts:
         """Describe the mount."""
         described = partial(collect_target, index, self.name, [self.path], find_confinement())
-        return ask(self.path, described)
+        return self.ask(self.path, described)
 
-    def create(self, run: str, note: str) -> None:
-        """Make the run's folder."""
-        self._sandbox = ask(self.path, partial(Sandbox.create, str(self.path), run, note))
-
-    def require(self, file: JobFile) -> None:
+    def check_job(self, file: JobFile) -> None:
         """Refuse a job file that needs more room than there is, or O_DIRECT where there is none."""
-        if self._sandbox is None:
-            return
         direct = [section for section in file.sections if is_direct(section)]
-        if direct and not ask(self.path, self.has_direct):
+        if direct and not self.has_direct():
             message = (
                 f"{self.path}: direct=1 of job {direct[0].name} ({file.source}) is not possible: "
                 "this file system has no O_DIRECT"
             )
             raise MountError(message, hint="use another target, or a job file without direct=1")
-        needed, space = bytes_needed(file), ask(self.path, self._sandbox.space)
+        needed, space = bytes_needed(file), self.ask(self.path, self.sandboxes[0].space)
         if space.bytes_total and needed > space.bytes_free:
             message = (
                 f"{self.path}: {file.source} needs {needed:,} bytes, only {space.bytes_free:,} "
@@ -126,63 +106,42 @@ class FolderPlace:
 
     def prepare(self, file: JobFile) -> Path:
         """Make the folders."""
-        folder = Path(self._opened().path)
+        folder = Path(self.sandboxes[0].path)
         for name in folders_of(file):
-            ask(folder, partial(_make_folders, folder, name))
+            self.ask(folder, partial(_make_folders, folder, name))
         return folder
 
-    def clear(self, interruption: Interruption) -> None:
+    def clear(self) -> None:
         """Wipe the run's folder but for its marker."""
-        del interruption  # a wipe that is cut off is followed by the removal
-        self._finish(self._opened().wipe(THREADS), lambda: False)
+        self.wipe()
 
-    def remove(self, interruption: Interruption) -> None:
+    def remove(self) -> None:
         """Remove the run's folder; a second Ctrl-C that comes now ends that."""
         if self.is_hanging:
             message = f"{self.path}: calls hang there"
             raise MountError(message)
-        if self._sandbox is not None:
-            abandoned = partial(interruption.abandons_removal, _say)
-            self._finish(self._sandbox.remove(THREADS), abandoned)
-            self._sandbox = None
+        if self.sandboxes:
+            super().remove()
 
     def left(self) -> str:
         """Return the run's folder, or where it would be."""
-        return str(self.path) if self._sandbox is None else self._sandbox.path
-
-    def _opened(self) -> Sandbox:
-        if self._sandbox is None:
-            message = f"{self.path}: the run's folder was not made"
-            raise ReplayerError(message)
-        return self._sandbox
+        return self.place or str(self.path)
 
     def has_direct(self) -> bool:
-        """Whether a file can be opened past the page cache, see open(2) on EINVAL."""
-        probe = Path(self._opened().path, "direct")
-        try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_DIRECT
-            os.close(os.open(probe, flags, 0o600))
-        except OSError:
-            return False
-        finally:
-            probe.unlink(missing_ok=True)
-        return True
-
-    def _finish(self, task: Task, cancelled: Callable[[], bool]) -> None:
-        """Wait for a task, saying what hangs.
-
-        Raises:
-            ReplayerError: It failed, or a call does not come back: nothing is asked there again.
-        """
-        watchdog = Watchdog(ANSWER_S, ANSWER_S)
-        try:
-            finish(task, self.path, watchdog, cancelled)
-        finally:
-            self.is_hanging |= watchdog.is_over
+        """Whether a file can be opened past the page cache."""
+        return self.ask(self.path, partial(_has_direct, Path(self.sandboxes[0].path, "direct")))
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+def _has_direct(probe: Path) -> bool:
+    """Whether a new file can be opened with O_DIRECT, see open(2) on EINVAL."""
+    try:
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_DIRECT
+        os.close(os.open(probe, flags, 0o600))
+    except OSError:
+        return False
+    finally:
+        probe.unlink(missing_ok=True)
+    return True
 
 
 def _make_folders(folder: Path, name: str) -> None:
@@ -226,7 +185,7 @@ class DevicePlace:
         self._claim = claim_device(self.found.path)
         self._folder = tempfile.TemporaryDirectory(prefix="replayer-fio-")
 
-    def require(self, file: JobFile) -> None:
+    def check_job(self, file: JobFile) -> None:
         """Refuse jobs that write, unless the user gives up the data."""
         for section in file.sections:
             if not self.found.expendable and section.pattern not in {"read", "randread"}:
@@ -238,12 +197,11 @@ class DevicePlace:
         del file
         return Path(self._folder.name if self._folder is not None else "/")
 
-    def clear(self, interruption: Interruption) -> None:
+    def clear(self) -> None:
         """Leave the device as it is."""
 
-    def remove(self, interruption: Interruption) -> None:
+    def remove(self) -> None:
         """Let go of the device, and remove the empty folder."""
-        del interruption
         if self._claim is not None:
             os.close(self._claim)
             self._claim = None
@@ -254,6 +212,10 @@ class DevicePlace:
     def left(self) -> str:
         """Return the folder."""
         return self._folder.name if self._folder is not None else ""
+
+
+UNWATCHED = DirContext(SilentProgress(), Interruption(), DEFAULT_STOP_TIMEOUT_S)
+"""That of a folder in which nothing is run."""
 
 
 def without_direct(files: Sequence[JobFile], targets: Sequence[str]) -> tuple[str, ...]:
@@ -270,14 +232,14 @@ def _lacks_direct(word: str, files: Sequence[JobFile]) -> bool:
     run = f"direct-{secrets.token_hex(4)}"
     try:
         (target,) = parse_targets([word])
-        place = FolderPlace(target)
+        place = FolderPlace(target, UNWATCHED)
         place.create(run, marker_note(run, files))
     except ReplayerError:
         return False
     try:
-        return not ask(place.path, place.has_direct)
+        return not place.has_direct()
     except ReplayerError:
         return False
     finally:
         with suppress(ReplayerError):
-            place.remove(Interruption())
+            place.remove()

@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import gevent
 from gevent import Greenlet
@@ -33,7 +33,7 @@ THREADS_S = 60.0  # chosen: ten thousand threads start within a few seconds on a
 NS_PER_S = 1_000_000_000
 
 
-class LoadClient(Protocol):
+class LoadClient:
     """What makes the load. A step that a client has no need of does nothing.
 
     Attributes:
@@ -82,12 +82,15 @@ class LoadClient(Protocol):
 
     def running_users(self) -> int:
         """Return how many users are at work."""
+        return 0
 
     def busy_users(self) -> int:
         """Return how many users have more to do in this segment."""
+        return 0
 
     def stuck_users(self) -> int:
         """Return how many users hang in the kernel for good."""
+        return 0
 
     def hanging(self) -> tuple[Hang, ...]:
         """Return the calls that do not come back."""
@@ -160,7 +163,9 @@ class PhaseController:
         most_users: How many users there were at the same time, at most.
     """
 
-    def __init__(self, terms: Terms, client: LoadClient, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self, terms: Terms, client: LoadClient, on_end: Callable[[], None] = lambda: None
+    ) -> None:
         self._terms = terms
         self._client = client
         self._on_end = on_end
@@ -237,7 +242,7 @@ class PhaseController:
                 self._client.end_warm_up()
                 began_s = time.monotonic()
             self._client.open_gauge()
-            self._wait(segment, "measured", _after(began_s, segment.duration_ns))
+            self._wait(segment, segment.title, _after(began_s, segment.duration_ns))
             self._client.check()
         finally:
             self._client.close_gauge()

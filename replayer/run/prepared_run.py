@@ -75,11 +75,6 @@ class RunRequest:
     spawner: Spawner
     spawn_rate: float = 1.0
 
-    @property
-    def stop_timeout_s(self) -> float:
-        """How long users may take to end."""
-        return self.spawner.stop_timeout_s
-
 
 @dataclass(frozen=True)
 class PreparedRun:
@@ -146,6 +141,16 @@ def _look_in_time(path: Path, look: Callable[[], None]) -> None:
         raise explain(path, error) from error
 
 
+def layout_of(request: RunRequest) -> LayoutContext:
+    """Return what the folders of a run have in common."""
+    return LayoutContext(
+        request.progress,
+        request.interruption,
+        request.spawner.stop_timeout_s,
+        load_plan(request.workload.plan),
+    )
+
+
 def prepare_run(request: RunRequest) -> PreparedRun:
     """Make the folders, lay out the datasets and make the engine.
 
@@ -156,12 +161,7 @@ def prepare_run(request: RunRequest) -> PreparedRun:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     check_procedure(procedure, request.rounds)
     check_targets(request)
-    works = LayoutContext(
-        load_plan(workload.plan),
-        request.progress,
-        request.interruption,
-        request.stop_timeout_s,
-    )
+    works = layout_of(request)
     folder = create_run_folder(settings.output, settings.runs)
     writer = RunWriter(folder, workload.plan.document())
     found = find_targets(request.targets, procedure)

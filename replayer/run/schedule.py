@@ -18,11 +18,13 @@ class ScheduledSegment:
         target: The target's index.
         round: From 0.
         duration_ns: Measured time; None when the users' transactions end it.
+        title: What progress calls the measured phase, if it has a name of its own.
     """
 
     target: int
     round: int
     duration_ns: int | None
+    title: str = "measured"
 
 
 def default_rounds(targets: int) -> int:

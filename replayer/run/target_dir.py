@@ -24,7 +24,7 @@ from replayer.run.marker import Identity, Loss, find_loss, hand_on, identify, ta
 from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import MountError, NamedTarget, explain, explain_reading
 from replayer.run.threads import call_within
-from replayer.run.watchdog import MountTask, Watchdog
+from replayer.run.watchdog import REFUSED, MountTask, Watchdog, refusal_of
 
 __all__ = ["AWAY", "HANGING", "LayoutContext", "MachineEviction", "TargetDir", "may_evict_machine"]
 
@@ -95,17 +95,9 @@ THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one di
 
 
 @dataclass(frozen=True)
-class LayoutContext:
-    """What the run's folders on all targets have in common.
+class DirContext:
+    """What the run's folders on all targets have in common."""
 
-    Attributes:
-        plan: What is laid out.
-        progress: Who is told.
-        interruption: Who may end it.
-        stop_timeout_s: How long users may take to end.
-    """
-
-    plan: Plan
     progress: ProgressDisplay
     interruption: Interruption
     stop_timeout_s: float
@@ -116,28 +108,30 @@ class LayoutContext:
         return max(self.stop_timeout_s, LEAST_PATIENCE_S)
 
 
+@dataclass(frozen=True)
+class LayoutContext(DirContext):
+    """The same where a plan says what is laid out."""
+
+    plan: Plan
+
+
 @dataclass
-class TargetDir:
-    """One target's folder.
+class RunDir:
+    """The run's own folder on one target: made, found, wiped, removed.
 
     Attributes:
-        target: Where it lies.
-        works: Plan, progress and interruption.
         sandboxes: The folder through each mount point; empty while the mount is taken away.
         place: Where the folder is, through the first mount point; None: there is none.
-        fresh: Whether it holds what the plan lays out, and nothing else.
         made_here: Whether this process made the folder, or stands in for a lost one that did.
         is_hanging: Whether a call on it was given up on: nothing more is asked of it.
     """
 
     target: NamedTarget
-    works: LayoutContext
+    works: DirContext
     sandboxes: list[Sandbox] = field(default_factory=list)
     place: str | None = None
-    fresh: bool = False
     made_here: bool = False
     is_hanging: bool = False
-    _used: bool = False
     _made: Identity | None = None
 
     def create(self, run: str, note: str) -> None:
@@ -147,23 +141,12 @@ class TargetDir:
             ReplayerError: It cannot be made, or another mount point does not show it.
         """
         first, *others = self.target.paths
-        self.sandboxes = [self._ask(first, lambda: Sandbox.create(str(first), run, note))]
+        self.sandboxes = [self.ask(first, lambda: Sandbox.create(str(first), run, note))]
         self.made_here = True
         self._remember()
         for path in others:
             folder = path / Path(self.sandboxes[0].path).name
             self.sandboxes.append(self._find(folder, str(first)))
-
-    def join(self, name: str) -> None:
-        """Find a folder that another worker made on the same target.
-
-        Raises:
-            ReplayerError: A mount point of this machine does not show it.
-        """
-        where = "the same target by another worker"
-        self.sandboxes = [self._find(path / name, where) for path in self.target.paths]
-        self._remember()
-        self._used = True  # whoever lays it out from here wipes it first
 
     def open(self, folders: Sequence[Path]) -> None:
         """Open a folder that is there already, through each mount point.
@@ -171,27 +154,8 @@ class TargetDir:
         Raises:
             ReplayerError: It is not there, or no run made it.
         """
-        self.sandboxes = [self._ask(path, partial(Sandbox.open, str(path))) for path in folders]
+        self.sandboxes = [self.ask(path, partial(Sandbox.open, str(path))) for path in folders]
         self._remember()
-
-    def take_over(self, note: str) -> None:
-        """Make a folder that an earlier run kept that of this one, and open it.
-
-        Raises:
-            ReplayerError: It is not there, no run made it, or another run is at work in it.
-        """
-        first = self.target.paths[0]
-        self._ask(first, partial(take_over, str(first), note))
-        self.open(self.target.paths)
-
-    def hand_on(self) -> None:
-        """Say in the folder, which is kept, that its run has ended.
-
-        Raises:
-            ReplayerError: The mount refuses.
-        """
-        sandbox = self.sandboxes[0]
-        self._ask(Path(sandbox.path), partial(hand_on, sandbox.path, sandbox.note))
 
     def release(self) -> list[Path]:
         """Let go of the folder for as long as its mount is taken away; returns where it was."""
@@ -211,7 +175,7 @@ class TargetDir:
             MountError: Bytes or inodes are missing.
         """
         where = self.target.paths[0]
-        space = self._ask(where, self.sandboxes[0].space)
+        space = self.ask(where, self.sandboxes[0].space)
         hint = "make room, or use another target; a scenario can be made smaller (--set)"
         if size_bytes > space.bytes_free:
             need, have = f"{size_bytes:,} bytes", f"{space.bytes_free:,}"
@@ -221,6 +185,175 @@ class TargetDir:
             return
         message = f"{where}: this run needs {need}, only {have} are free"
         raise MountError(message, hint=hint)
+
+    def wipe(self) -> None:
+        """Remove what is in the folder, but for its marker; that is not interrupted.
+
+        Raises:
+            ReplayerError: The mount refuses, or hangs.
+        """
+        self._finish("wiping", self.sandboxes[0].wipe(THREADS), lambda: False)
+
+    def remove(self) -> None:
+        """Remove the folder and everything in it; a second signal that comes now ends that.
+
+        Raises:
+            ReplayerError: It could not be removed, or not to the end.
+        """
+        abandoned = partial(self.works.interruption.abandons_removal, self.works.progress.say)
+        self._finish("removing", self.sandboxes[0].remove(THREADS), abandoned)
+        self.forget()
+
+    def say_left(self, reason: str) -> list[str]:
+        """Return the line that names the folder to who must remove it; none where there is none."""
+        if self.place is None:
+            return []
+        command = f"replayer clean {shlex.quote(self.place)}"
+        return [f"left behind ({reason}): remove it with: {command}"]
+
+    def find_loss(self) -> Loss | None:
+        """Tell whether the folder, or its marker, was taken away; None: it is as it was made.
+
+        Nothing is claimed of a mount that does not answer.
+        """
+        if not self.sandboxes or self._made is None or self.is_hanging:
+            return None
+        look = partial(find_loss, self.target.name, self.sandboxes[0], self._made)
+        try:
+            return call_within(self.works.patience_s, look, self.sandboxes[0].path)
+        except OSError as error:
+            self.is_hanging |= isinstance(error, TimeoutError)
+            return None
+
+    def _remember(self) -> None:
+        """Keep what tells the folder from another one of its name."""
+        self.place = path = self.sandboxes[0].path
+        self._made = self.ask(Path(path), partial(identify, path))
+
+    def _find(self, folder: Path, made_in: str) -> Sandbox:
+        """Wait until another mount point shows the folder."""
+        waited = 0.0
+        while True:
+            try:
+                return self.ask(folder, lambda: Sandbox.open(str(folder)))
+            except ReplayerError as error:
+                if waited >= SHOWN_S:
+                    message = f"{folder.parent}: does not show what is made in {made_in}"
+                    hint = "the paths of one target are mount points of the same export"
+                    raise MountError(message, hint=hint) from error
+            gevent.sleep(POLL_S)
+            waited += POLL_S
+
+    def ask(self, path: Path, call: Callable[[], R]) -> R:
+        """Make one call on the mount, and turn its failure into a refusal."""
+        try:
+            return call_within(ANSWER_S, call, str(path))
+        except REFUSED as error:
+            self.is_hanging |= isinstance(error, TimeoutError)
+            raise refusal_of(path, error) from error
+
+    def _work(self, doing: str, start: Callable[[], MountTask[R]], say: Explain = explain) -> R:
+        """Start a task, wait for it while others run, and return what it found."""
+        self.works.interruption.check(f"{doing} {self.target.name}")
+        task = start()
+        watchdog = Watchdog(HUNG_S, self.works.patience_s)
+        interruption, what = self.works.interruption, f"{doing} {self.target.name}"
+        try:
+            found = self._poll((task, watchdog), doing, lambda: bool(interruption.level), say)
+        except InterruptedRunError:
+            interruption.check(what)  # and says what was interrupted
+            raise
+        interruption.check(what)
+        return found
+
+    def _finish(
+        self, doing: str, task: MountTask[Finding], cancelled: Callable[[], bool]
+    ) -> Finding:
+        """Do the same at a run's end, whatever has ended it."""
+        watchdog = Watchdog(self.works.patience_s, self.works.patience_s)
+        return self._poll((task, watchdog), doing, cancelled)
+
+    def _poll(
+        self,
+        work: tuple[MountTask[R], Watchdog],
+        doing: str,
+        cancelled: Callable[[], bool],
+        say: Explain = explain,
+    ) -> R:
+        """Wait for a task, saying what hangs, and return what it found.
+
+        Raises:
+            MountError: A call has hung for too long, or does not end though it is cancelled.
+            InterruptedRunError: It was cancelled.
+        """
+        task, watchdog = work
+        with self.works.progress.work(f"{doing} {self.target.name}") as report:
+            while not task.finished:
+                if cancelled():
+                    task.cancel()
+                    watchdog.end()
+                self._look(task, watchdog)
+                report(task.done_entries, task.total_entries, task.done_bytes)
+                gevent.sleep(POLL_S)
+            report(task.done_entries, task.total_entries, task.done_bytes)
+            return self._result(task, say)
+
+    def _look(self, task: MountTask[object], watchdog: Watchdog) -> None:
+        for hang in watchdog.look(task):
+            self.works.progress.alarm(hang)
+        if watchdog.is_over:
+            self.is_hanging = True
+            raise watchdog.give_up(self.target.name, str(self.target.paths[0]))
+
+    def _result(self, task: MountTask[R], say: Explain) -> R:
+        try:
+            return task.result()
+        except OSError as error:
+            place = error.filename or self.target.paths[0]
+            raise say(Path(os.fsdecode(place)), error) from error
+
+
+@dataclass
+class TargetDir(RunDir):
+    """A run's folder with the files that its plan lays out.
+
+    Attributes:
+        fresh: Whether it holds what the plan lays out, and nothing else.
+    """
+
+    works: LayoutContext
+    fresh: bool = False
+    _used: bool = False
+
+    def join(self, name: str) -> None:
+        """Find a folder that another worker made on the same target.
+
+        Raises:
+            ReplayerError: A mount point of this machine does not show it.
+        """
+        where = "the same target by another worker"
+        self.sandboxes = [self._find(path / name, where) for path in self.target.paths]
+        self._remember()
+        self._used = True  # whoever lays it out from here wipes it first
+
+    def take_over(self, note: str) -> None:
+        """Make a folder that an earlier run kept that of this one, and open it.
+
+        Raises:
+            ReplayerError: It is not there, no run made it, or another run is at work in it.
+        """
+        first = self.target.paths[0]
+        self.ask(first, partial(take_over, str(first), note))
+        self.open(self.target.paths)
+
+    def hand_on(self) -> None:
+        """Say in the folder, which is kept, that its run has ended.
+
+        Raises:
+            ReplayerError: The mount refuses.
+        """
+        sandbox = self.sandboxes[0]
+        self.ask(Path(sandbox.path), partial(hand_on, sandbox.path, sandbox.note))
 
     def lay_out(self) -> None:
         """Make the datasets, after wiping what an earlier segment left.
@@ -301,126 +434,3 @@ class TargetDir:
         laying = (folder.lay_out(self.works.plan, THREADS), Watchdog(HUNG_S, patience_s))
         self._poll(laying, "laying out", cancelled)
         self.fresh = True
-
-    def remove(self) -> None:
-        """Remove the folder and everything in it; a second signal that comes now ends that.
-
-        Raises:
-            ReplayerError: It could not be removed, or not to the end.
-        """
-        abandoned = partial(self.works.interruption.abandons_removal, self.works.progress.say)
-        self._finish("removing", self.sandboxes[0].remove(THREADS), abandoned)
-        self.forget()
-
-    def say_left(self, reason: str) -> list[str]:
-        """Return the line that names the folder to who must remove it; none where there is none."""
-        if self.place is None:
-            return []
-        command = f"replayer clean {shlex.quote(self.place)}"
-        return [f"left behind ({reason}): remove it with: {command}"]
-
-    def find_loss(self) -> Loss | None:
-        """Tell whether the folder, or its marker, was taken away; None: it is as it was made.
-
-        Nothing is claimed of a mount that does not answer.
-        """
-        if not self.sandboxes or self._made is None or self.is_hanging:
-            return None
-        look = partial(find_loss, self.target.name, self.sandboxes[0], self._made)
-        try:
-            return call_within(self.works.patience_s, look, self.sandboxes[0].path)
-        except OSError as error:
-            self.is_hanging |= isinstance(error, TimeoutError)
-            return None
-
-    def _remember(self) -> None:
-        """Keep what tells the folder from another one of its name."""
-        self.place = path = self.sandboxes[0].path
-        self._made = self._ask(Path(path), partial(identify, path))
-
-    def _find(self, folder: Path, made_in: str) -> Sandbox:
-        """Wait until another mount point shows the folder."""
-        waited = 0.0
-        while True:
-            try:
-                return self._ask(folder, lambda: Sandbox.open(str(folder)))
-            except ReplayerError as error:
-                if waited >= SHOWN_S:
-                    message = f"{folder.parent}: does not show what is made in {made_in}"
-                    hint = "the paths of one target are mount points of the same export"
-                    raise MountError(message, hint=hint) from error
-            gevent.sleep(POLL_S)
-            waited += POLL_S
-
-    def _ask(self, path: Path, call: Callable[[], R]) -> R:
-        """Make one call on the mount, and turn its failure into a refusal."""
-        try:
-            return call_within(ANSWER_S, call, str(path))
-        except OSError as error:
-            self.is_hanging |= isinstance(error, TimeoutError)
-            raise explain(path, error) from error
-        except ValueError as error:
-            message = f"{path}: {error}"
-            raise ReplayerError(message, hint="only folders that a run made are used") from error
-        except RuntimeError as error:  # this machine cannot confine users at all
-            raise MountError(f"{path}: {error}") from error
-
-    def _work(self, doing: str, start: Callable[[], MountTask[R]], say: Explain = explain) -> R:
-        """Start a task, wait for it while others run, and return what it found."""
-        self.works.interruption.check(f"{doing} {self.target.name}")
-        task = start()
-        watchdog = Watchdog(HUNG_S, self.works.patience_s)
-        interruption, what = self.works.interruption, f"{doing} {self.target.name}"
-        try:
-            found = self._poll((task, watchdog), doing, lambda: bool(interruption.level), say)
-        except InterruptedRunError:
-            interruption.check(what)  # and says what was interrupted
-            raise
-        interruption.check(what)
-        return found
-
-    def _finish(
-        self, doing: str, task: MountTask[Finding], cancelled: Callable[[], bool]
-    ) -> Finding:
-        """Do the same at a run's end, whatever has ended it."""
-        watchdog = Watchdog(self.works.patience_s, self.works.patience_s)
-        return self._poll((task, watchdog), doing, cancelled)
-
-    def _poll(
-        self,
-        work: tuple[MountTask[R], Watchdog],
-        doing: str,
-        cancelled: Callable[[], bool],
-        say: Explain = explain,
-    ) -> R:
-        """Wait for a task, saying what hangs, and return what it found.
-
-        Raises:
-            MountError: A call has hung for too long, or does not end though it is cancelled.
-            InterruptedRunError: It was cancelled.
-        """
-        task, watchdog = work
-        with self.works.progress.work(f"{doing} {self.target.name}") as report:
-            while not task.finished:
-                if cancelled():
-                    task.cancel()
-                    watchdog.end()
-                self._look(task, watchdog)
-                report(task.done_entries, task.total_entries, task.done_bytes)
-                gevent.sleep(POLL_S)
-            report(task.done_entries, task.total_entries, task.done_bytes)
-            return self._result(task, say)
-
-    def _look(self, task: MountTask[object], watchdog: Watchdog) -> None:
-        for hang in watchdog.look(task):
-            self.works.progress.alarm(hang)
-        if watchdog.is_over:
-            self.is_hanging = True
-            raise watchdog.give_up(self.target.name, str(self.target.paths[0]))
-
-    def _result(self, task: MountTask[R], say: Explain) -> R:
-        try:
-            return task.result()
-        except OSError as error:
-            place = error.filename or self.target.paths[0]
-            raise say(Path(os.fsdecode(place)), error) from error

@@ -31,7 +31,7 @@ def read_all_back(session: PreparedRun) -> None:
         return
     for index, target_dir in enumerate(session.target_dirs):
         if target_dir.sandboxes and not target_dir.is_hanging:
-            budget_s = _budget(request.interruption, request.stop_timeout_s)
+            budget_s = _budget(request.interruption, request.spawner.stop_timeout_s)
             with suppress(ReplayerError):  # what hangs there was said, and its folder is left
                 target_dir.read_back(session.engine, index, budget_s)
 

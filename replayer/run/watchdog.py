@@ -60,14 +60,22 @@ def ask(path: Path, call: Callable[[], R], interruption: Interruption | None = N
         message = f"{path}: the mount does not answer within {waited}"
         raise MountError(message, hint="is its server up?") from TimeoutError()
     error = errors[0]
-    if isinstance(error, OSError):
-        raise explain(path, error) from error
-    if isinstance(error, ValueError):
-        message = f"{path}: {error}"
-        raise ReplayerError(message, hint="only folders that a run made are used") from error
-    if isinstance(error, RuntimeError):  # this machine cannot confine users at all
-        raise MountError(f"{path}: {error}") from error
+    if isinstance(error, REFUSED):
+        raise refusal_of(path, error) from error
     raise error
+
+
+REFUSED = (OSError, ValueError, RuntimeError)
+"""What the engine raises for a call on a mount that it cannot make."""
+
+
+def refusal_of(path: Path, error: Exception) -> ReplayerError:
+    """Return the refusal for a call on a mount that failed."""
+    if isinstance(error, OSError):
+        return explain(path, error)
+    if isinstance(error, ValueError):
+        return ReplayerError(f"{path}: {error}", hint="only folders that a run made are used")
+    return MountError(f"{path}: {error}")  # this machine cannot confine users at all
 
 
 def _wait(thread: threading.Thread, interruption: Interruption | None) -> None:

@@ -11,20 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from replayer import fio, measure
-from replayer.errors import ReplayerError
-from replayer.fio import turn
-from replayer.fio.job_health import JobHealth
+from replayer import fio
+from replayer.fio import client
+from replayer.fio.places import FolderPlace
+from replayer.measure.runfolder import RunFolder
+from replayer.run.controller import PhaseController, Terms
 from replayer.run.interruption import Interruption
+from replayer.run.progress import SilentProgress
+from replayer.run.schedule import ScheduledSegment
+from replayer.run.target_dir import DirContext
+from replayer.run.targets import NamedTarget
 from tests.behaviour.shell import Shell, Until
 from tests.behaviour.test_baseline import folder_of, has_measured, parent_of, still_running
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
 IMPATIENT = """\
-from replayer.fio import turn
+from replayer.fio import client
 from replayer.cli import main
-turn.LATE_S = 1.0
+client.LATE_S = 1.0
 raise SystemExit(main())
 """
 """The program, but that it does not wait for two minutes."""
@@ -92,22 +97,39 @@ CREATING = (
 )
 
 
+class FullLater(client.FioClient):
+    """Its run folder takes no more once fio has begun."""
+
+    def begin(self, segment: ScheduledSegment, warm_up_ns: int) -> None:
+        with suppress(OSError), (self.folder.path / "fill").open("wb", buffering=0) as filling:
+            while True:
+                filling.write(b"\0" * 4096)
+        super().begin(segment, warm_up_ns)
+
+
 def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) -> None:
-    mount, jobs = shell.target(), shell.home / "own.fio"
-    jobs.write_text(CREATING)
+    mount, progress, nobody = shell.target(), SilentProgress(), Interruption()
     file = fio.check_job_file(fio.parse_job_file(CREATING, "own.fio", {}), None)
-    recorder = fio.Recorder(small)
-    recorder.begin_segment(measure.Segment(0, 0, "measured"), 4, file.sections)
-    with suppress(OSError), (small / "fill").open("wb", buffering=0) as filling:
-        while True:
-            filling.write(b"\0" * 4096)
-    gauge, nobody = JobHealth(), Interruption()
-    watch = turn.TurnObserver(
-        recorder, gauge, nobody, lambda *_: None, lambda _: None, lambda _: None, stop_timeout_s=1.0
+    place = FolderPlace(NamedTarget("mount", (mount,)), DirContext(progress, nobody, 1.0))
+    place.create("own", "{}")
+    recorder, folder = fio.Recorder(small), RunFolder(small, "own")
+    made = FullLater(fio.find_fio(), (file,), (place,), folder, recorder, progress, nobody)
+    schedule = client.schedule_jobs((file,), 1, 1)
+    controller = PhaseController(
+        Terms(
+            schedule,
+            1,
+            0,
+            ends_by_count=True,
+            events=None,
+            stop_timeout_s=1.0,
+            progress=progress,
+            interruption=nobody,
+        ),
+        made,
     )
-    launch = fio.Launch(fio.find_fio(), jobs, mount)
-    with pytest.raises(ReplayerError, match="the run folder cannot be written: No space left"):
-        turn.play_turn(launch, file, watch, small / "fio/own.json")
+    controller.run()
+    assert "the run folder cannot be written: No space left" in str(controller.failure)
     recorder.close()
     assert still_running(mount) == []
 

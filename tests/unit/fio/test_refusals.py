@@ -100,10 +100,10 @@ def test_a_share_of_the_free_space_is_divided_among_the_processes(home: Path) ->
     from replayer.fio.baseline import scale_jobs  # noqa: PLC0415
     from replayer.fio.jobs import load_jobs  # noqa: PLC0415
     from replayer.fio.order import BaselineOrder, Size  # noqa: PLC0415
-    from replayer.fio.places import FolderPlace  # noqa: PLC0415 - needs the engine
+    from replayer.fio.places import UNWATCHED, FolderPlace  # noqa: PLC0415 - needs the engine
     from replayer.run.targets import NamedTarget  # noqa: PLC0415
 
-    place = FolderPlace(NamedTarget("mount", (home / "mount",)))
+    place = FolderPlace(NamedTarget("mount", (home / "mount",)), UNWATCHED)
     order = BaselineOrder(jobs=("cache",), targets=(), size=Size(None, 0.01))
     (file,) = scale_jobs(load_jobs(["cache"]), order, [place])
     free = shutil.disk_usage(home).free

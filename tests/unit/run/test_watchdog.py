@@ -55,7 +55,7 @@ def test_a_sync_of_the_machine_that_hangs_is_told_and_one_signal_ends_the_wait(
             told.append(str(hang))
             interruption.ask()
 
-    works = LayoutContext(Drafts().plan([]), ProgressDisplay(), interruption, 0.0)
+    works = LayoutContext(ProgressDisplay(), interruption, 0.0, Drafts().plan([]))
     target_dir = TargetDir(NamedTarget("here", (tmp_path,)), works)
     try:
         with pytest.raises(MountError, match="sync all mounts of this machine"):

@@ -1,10 +1,13 @@
 """When a fio that does not end is given up, on a clock of the test's own."""
 
+import math
+
 import pytest
 
 from replayer import fio, measure
 from replayer._native import Histogram
-from replayer.fio import turn
+from replayer.fio import client
+from replayer.run import watchdog
 
 
 class Clock:
@@ -24,9 +27,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def watchdog(text: str) -> turn.TurnWatchdog:
+def deadline(text: str) -> client.FioDeadline:
     file = fio.check_job_file(fio.parse_job_file(text, "x.fio", {}), None)
-    return turn.TurnWatchdog(file, fio.seconds_needed(file))
+    return client.FioDeadline(file, fio.seconds_needed(file))
 
 
 def a_gain() -> fio.Gain:
@@ -38,22 +41,22 @@ def a_gain() -> fio.Gain:
 
 
 def test_a_job_with_a_run_time_is_over_two_minutes_after_it(clock: Clock) -> None:
-    waiting = watchdog("[a]\nruntime=10\nsize=1m\n")
+    waiting = deadline("[a]\nruntime=10\nsize=1m\n")
     waiting.begin()
-    clock.now += 10 + turn.LATE_S
+    clock.now += 10 + client.LATE_S
     assert not waiting.is_over()
     clock.now += 1
     assert waiting.is_over()
 
 
 def test_laying_out_may_take_as_long_as_a_slow_mount_needs(clock: Clock) -> None:
-    waiting = watchdog("[a]\nruntime=10\nsize=1g\n")
+    waiting = deadline("[a]\nruntime=10\nsize=1g\n")
     clock.now += 1000  # fio prints each second all the same
     waiting.note([])
     assert waiting.lays_out
     assert not waiting.is_over()
     assert waiting.left_s == 10
-    clock.now += turn.LATE_S + 90
+    clock.now += client.LATE_S + 90
     assert waiting.is_over()
 
 
@@ -61,36 +64,42 @@ def test_laying_out_may_take_as_long_as_a_slow_mount_needs(clock: Clock) -> None
 def test_jobs_of_which_their_first_io_tells_that_they_have_begun_are_waited_for(
     clock: Clock, option: str
 ) -> None:
-    waiting = watchdog(f"[a]\nruntime=10\nsize=1g\n{option}\n")
+    waiting = deadline(f"[a]\nruntime=10\nsize=1g\n{option}\n")
     waiting.begin()
     clock.now += 1000
     assert not waiting.is_over()
     waiting.note([a_gain()])
-    clock.now += 10 + turn.LATE_S
+    clock.now += 10 + client.LATE_S
     assert not waiting.is_over()
     clock.now += 1
     assert waiting.is_over()
 
 
 def test_a_job_without_a_run_time_is_over_when_nothing_ends_any_more(clock: Clock) -> None:
-    waiting = watchdog("[a]\nsize=1m\n")
+    waiting = deadline("[a]\nsize=1m\n")
     waiting.begin()
-    clock.now += turn.SILENT_S
+    clock.now += client.SILENT_S
     assert not waiting.is_over()
     clock.now += 1
     assert waiting.is_over()
 
 
 def test_that_no_io_ends_is_said_after_five_seconds_and_again_now_and_then(clock: Clock) -> None:
-    waiting = watchdog("[a]\nruntime=60\nsize=1m\n")
+    waiting = deadline("[a]\nruntime=60\nsize=1m\n")
+    looking = watchdog.Watchdog(math.inf, math.inf, clock.monotonic)
+
+    def said() -> list[str]:
+        return [str(hang) for hang in looking.look(waiting)]
+
     clock.now += 30  # it lays out
-    assert waiting.complaint() is None
+    assert said() == []
     waiting.begin()
-    clock.now += turn.STUCK_S - 0.1
-    assert waiting.complaint() is None
+    clock.now += watchdog.STUCK_NS / 1e9 - 0.1
+    assert said() == []
     clock.now += 0.2
-    assert waiting.complaint() == "fio: no I/O has ended for 5 s"
-    clock.now += turn.SAID_AGAIN_S - 1
-    assert waiting.complaint() is None
+    assert said() == ["hangs: fio: no I/O has ended, for 5 s"]
+    clock.now += watchdog.SAID_AGAIN_S - 1
+    assert said() == []
     clock.now += 1
-    assert waiting.complaint() == "fio: no I/O has ended for 15 s"
+    assert said() == ["hangs: fio: no I/O has ended, for 15 s"]
+    assert not looking.is_over
