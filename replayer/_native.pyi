@@ -34,7 +34,6 @@ __all__ = [
     "clock_ns",
     "confinement",
     "evict_machine_caches",
-    "trace_census",
     "trace_check_order",
     "trace_formats",
     "trace_history",
@@ -42,6 +41,7 @@ __all__ = [
     "trace_is_applicable",
     "trace_labels",
     "trace_open",
+    "trace_statistics",
 ]
 
 BUILD_PROFILE: Final[str]
@@ -514,7 +514,7 @@ def trace_import(
 def trace_open(directory: str) -> str:
     """The text of trace.json, after version and checksums are checked; errors as above."""
 
-def trace_census(folder: str, request: str | None) -> str:
+def trace_statistics(folder: str, request: str | None) -> str:
     """What a trace, or the requests of one label in it, asks of a file system, as JSON.
 
     ``events``, ``threads``, ``requests``, ``span_ns``; ``ops``: by op ``count``, ``errors`` (by

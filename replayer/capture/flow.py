@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from replayer.capture.calibration import Calibration, measure_tracer
-from replayer.capture.compilation import Compilation, Known, compile_trace, way_to_compile
+from replayer.capture.compilation import (
+    Compilation,
+    Known,
+    compile_trace,
+    way_to_compile,
+    write_prelude,
+)
 from replayer.capture.log import StraceLog
-from replayer.capture.order import Attach, Order, RecordedCommand
-from replayer.capture.permission import explain_refusal
+from replayer.capture.order import Attach, CaptureOrder, RecordedCommand
 from replayer.capture.positions import Positions
-from replayer.capture.prelude import write_prelude
 from replayer.capture.processes import (
     ProcessState,
     ancestors_of,
@@ -31,7 +35,7 @@ from replayer.capture.processes import (
 )
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recording import StraceRecording, Watch, record_attached, record_command
-from replayer.capture.refusal import NothingRecordedError, TracerError
+from replayer.capture.refusal import NothingRecordedError, TracerError, explain_refusal
 from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
 from replayer.capture.signals import Inbox
@@ -45,10 +49,10 @@ from replayer.capture.strace import (
     try_strace,
 )
 from replayer.capture.tree import Listed, Listing, list_tree
-from replayer.capture.untraced_runs import Preparation, Rehearsals, on_one_cpu, rehearse
+from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_bytes, format_count
-from replayer.trace import Computed, Untraced, explain_empty
+from replayer.trace import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
 
@@ -97,7 +101,7 @@ class _Capture:
     The working directory is that of the beginning: the command may remove or replace it.
     """
 
-    order: Order
+    order: CaptureOrder
     directory: Path
     target: Path
     roots: tuple[Root, ...]
@@ -125,11 +129,11 @@ class _Done:
     recording: StraceRecording
     log_bytes: int
     cut_bytes: int
-    rehearsals: Rehearsals | None = None
+    rehearsals: UntracedRuns | None = None
     cpu: int | None = None
 
 
-def capture(order: Order) -> int:
+def capture(order: CaptureOrder) -> int:
     """Make a trace and return the exit status: the command's, or 0 where a process was attached to.
 
     Raises:
@@ -143,7 +147,7 @@ def capture(order: Order) -> int:
         say(f"warning: {doubt}")
     strace = find_strace()
     staging = make_staging(target, [root.absolute for root in roots])
-    progress = make_progress(order.telling, sys.stderr)
+    progress = make_progress(order.verbosity, sys.stderr)
     job = _Capture(order, directory, target, roots, strace, staging, progress)
     try:
         done = _record(job)
@@ -165,7 +169,7 @@ def _launch(job: _Capture, what: RecordedCommand, log: StraceLog) -> _Done:
     check_command(what.command[0])
     strace = try_strace(job.strace, job.staging.folder)
     own = read_own_state()
-    rehearsals = _rehearse(job, what)
+    rehearsals = _run_untraced(job, what)
     with on_one_cpu(rehearsals) as cpu:
         measured = _calibrate(job, strace, "command")
         before = _look(job, () if own is None else (own,), measured)
@@ -179,11 +183,11 @@ def _launch(job: _Capture, what: RecordedCommand, log: StraceLog) -> _Done:
     return replace(_done(before, words, recording, log), rehearsals=rehearsals, cpu=cpu)
 
 
-def _rehearse(job: _Capture, what: RecordedCommand) -> Rehearsals | None:
+def _run_untraced(job: _Capture, what: RecordedCommand) -> UntracedRuns | None:
     if not what.rehearsals:
         return None
     preparation = Preparation(what.preparation, [root.absolute for root in job.roots])
-    return rehearse(what.command, preparation, what.rehearsals, job.progress)
+    return run_untraced(what.command, preparation, what.rehearsals, job.progress)
 
 
 def _attach(job: _Capture, what: Attach, log: StraceLog) -> _Done:
@@ -290,7 +294,7 @@ def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
     return Known(job.roots, tuple((task, Path(state.cwd)) for task, state in named), umasks)
 
 
-def _computed(job: _Capture, done: _Done) -> Computed | None:
+def _computed(job: _Capture, done: _Done) -> ComputeTime | None:
     if done.recording.user_ns is None or done.cut_bytes:
         return None
     calls, tasks = StraceLog(job.staging.log, job.order.limit_bytes).count_calls()
@@ -303,7 +307,7 @@ def _computed(job: _Capture, done: _Done) -> Computed | None:
     return {"user_ns": runs.computed_ns, "calls": calls, "untraced": untraced}
 
 
-def _note(order: Order) -> str:
+def _note(order: CaptureOrder) -> str:
     if order.note:
         return order.note
     if isinstance(order.what, RecordedCommand):

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["Attach", "Order", "RawLog", "RecordedCommand", "Telling"]
+__all__ = ["Attach", "CaptureOrder", "RawLog", "RecordedCommand", "Verbosity"]
 
 LIMIT_BYTES = 20 * 10**9  # chosen: about 150 million calls, and a tenth of a usual disk
 
 
-class Telling(Enum):
+class Verbosity(Enum):
     """How much is told while it runs."""
 
     PROGRESS = "progress"
@@ -46,7 +46,7 @@ class Attach:
 
 
 @dataclass(frozen=True)
-class Order:
+class CaptureOrder:
     """One capture.
 
     Attributes:
@@ -56,7 +56,7 @@ class Order:
         exclude: Globs of what to leave out of the list of the tree.
         raw: Whether strace's text stays in the trace.
         limit_bytes: What the text may take on the disk.
-        telling: Whether a terminal shows progress.
+        verbosity: Whether a terminal shows progress.
         note: What the recording is of; the command line or process where nothing is said.
     """
 
@@ -66,5 +66,5 @@ class Order:
     exclude: tuple[str, ...] = ()
     raw: RawLog = RawLog.DROP
     limit_bytes: int = LIMIT_BYTES
-    telling: Telling = Telling.PROGRESS
+    verbosity: Verbosity = Verbosity.PROGRESS
     note: str = ""

@@ -8,7 +8,7 @@ import sys
 from typing import Protocol, TextIO
 
 from replayer.capture.log import StraceLog
-from replayer.capture.order import Telling
+from replayer.capture.order import Verbosity
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.units import format_bytes, format_count
 
@@ -37,9 +37,9 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def make_progress(telling: Telling, stream: TextIO) -> Progress:
+def make_progress(verbosity: Verbosity, stream: TextIO) -> Progress:
     """Return what suits the stream."""
-    if telling is Telling.PROGRESS and stream.isatty():
+    if verbosity is Verbosity.PROGRESS and stream.isatty():
         return _Shown(stream)
     return _Silent()
 

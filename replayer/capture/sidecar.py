@@ -6,7 +6,7 @@ import time
 from typing import Literal
 
 from replayer.capture.processes import ProcessState
-from replayer.capture.untraced_runs import Rehearsals
+from replayer.capture.untraced_runs import UntracedRuns
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.frozen import Frozen
 
@@ -76,7 +76,7 @@ class Sidecar(Frozen):
     """What the command ended with (128 + signal); null where a process was attached to."""
     user_ns: int | None
     """CPU time outside of the kernel; null where a process was attached to."""
-    rehearsals: Rehearsals | None
+    rehearsals: UntracedRuns | None
     """What the command took without the tracer; null where that was not asked for."""
     cpu: int | None
     """The one that all was recorded on; null where it was not bound to one."""

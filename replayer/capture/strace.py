@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from replayer.capture.permission import explain_refusal
-from replayer.capture.refusal import TracerError
+from replayer.capture.refusal import TracerError, explain_refusal
 
 __all__ = ["Strace", "attach_words", "find_strace", "launch_words", "probe_words", "try_strace"]
 

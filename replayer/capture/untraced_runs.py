@@ -22,7 +22,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.frozen import Frozen
 
-__all__ = ["Preparation", "Rehearsals", "on_one_cpu", "rehearse"]
+__all__ = ["Preparation", "UntracedRuns", "on_one_cpu", "run_untraced"]
 
 ALONE = 1.05
 """A command with more CPU time than this share of its time works on several CPUs (chosen)."""
@@ -32,7 +32,7 @@ _NS = 10**9
 _IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
-class Rehearsals(Frozen):
+class UntracedRuns(Frozen):
     """What a command took in each run without the tracer, in nanoseconds."""
 
     elapsed_ns: tuple[int, ...]
@@ -82,9 +82,9 @@ class Preparation:
     roots: Sequence[Path]
 
 
-def rehearse(
+def run_untraced(
     command: Sequence[str], preparation: Preparation, times: int, progress: Progress
-) -> Rehearsals:
+) -> UntracedRuns:
     """Run a command so many times, without input, and without its output.
 
     Args:
@@ -107,7 +107,7 @@ def rehearse(
         _prepare(preparation, inbox)
         _heed(inbox.wait(0))
     elapsed, user, system = zip(*rows, strict=True)
-    return Rehearsals(elapsed_ns=elapsed, user_ns=user, system_ns=system)
+    return UntracedRuns(elapsed_ns=elapsed, user_ns=user, system_ns=system)
 
 
 def _prepare(preparation: Preparation, inbox: Inbox) -> None:
@@ -125,7 +125,7 @@ def _nearest(root: Path) -> Path:
 
 
 @contextmanager
-def on_one_cpu(rehearsals: Rehearsals | None) -> Iterator[int | None]:
+def on_one_cpu(rehearsals: UntracedRuns | None) -> Iterator[int | None]:
     """Start processes on one CPU meanwhile, if a command works on one at a time; yield which.
 
     A tracer that shares the CPU with what it stops wakes it, and is woken, three times as fast as

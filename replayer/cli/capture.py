@@ -6,7 +6,15 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from replayer.capture import LIMIT_BYTES, Attach, Order, RawLog, RecordedCommand, Telling, capture
+from replayer.capture import (
+    LIMIT_BYTES,
+    Attach,
+    CaptureOrder,
+    RawLog,
+    RecordedCommand,
+    Verbosity,
+    capture,
+)
 from replayer.errors import ReplayerError
 from replayer.scenario.units import read_size
 
@@ -131,14 +139,14 @@ def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record it and return its exit status."""
-    order = Order(
+    order = CaptureOrder(
         target=arguments.output,
         roots=tuple(arguments.roots),
         what=_what(arguments),
         exclude=tuple(arguments.exclude),
         raw=RawLog.KEEP if arguments.keep_raw else RawLog.DROP,
         limit_bytes=arguments.limit,
-        telling=Telling.QUIET if arguments.quiet else Telling.PROGRESS,
+        verbosity=Verbosity.QUIET if arguments.quiet else Verbosity.PROGRESS,
         note=arguments.note,
     )
     return capture(order)

@@ -21,7 +21,7 @@ from replayer.run.options import read_seed
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario, pace_facts, pace_in_words
 from replayer.scenario.problems import nearest_hint
-from replayer.trace import find_trace, load_census
+from replayer.trace import find_trace, load_statistics
 from replayer.verdict.threshold import DEFAULT, Names, check_names, parse_threshold, with_default
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
@@ -121,7 +121,7 @@ def _find(summary: PlanSummary, word: str) -> tuple[TransactionExpectation, dict
         message = f"--against {word}: {summary.name} has no transaction {name}"
         raise AgainstError(message, hint=f"it has {known}")
     trace = find_trace(pair.trace, Path.cwd())
-    return said, load_census(trace, pair.label)
+    return said, load_statistics(trace, pair.label)
 
 
 def _only_one(summary: PlanSummary, word: str) -> str:

@@ -11,15 +11,15 @@ from typing import Any
 from replayer.cli.show import render_trace
 from replayer.report.style import Style, fold
 from replayer.trace import (
+    MARKER,
     ImportOptions,
     TraceError,
+    count_trace,
     explain_empty,
+    formats,
     import_trace,
     load_windows,
-    take_census,
 )
-from replayer.trace.importing import MARKER
-from replayer.trace.native import formats
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -53,7 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory, as the traced machine named it, whose files are the trace; repeatable",
     )
     parser.add_argument(
-        "--format", choices=sorted(formats()), help="what the files are; found out if left out"
+        "--format",
+        choices=sorted(formats()),
+        help="what the files are; found out if left out",
     )
     _add_knowledge(parser)
     parser.add_argument(
@@ -155,7 +157,7 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(trace, indent=2))
         return
-    pauses = take_census(arguments.output, None).pauses
+    pauses = count_trace(arguments.output, None).pauses
     lines = render_trace(trace, pauses, str(arguments.output))
     print("\n".join(fold(lines, Style.of(sys.stdout))))
 

@@ -11,7 +11,7 @@ from typing import Any
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.report.replay import ADVICE, NOTED_SHARE
 from replayer.report.style import Style, fold
-from replayer.trace import Pauses, believed, find_trace, load_trace, take_census
+from replayer.trace import Pauses, believed, find_trace, load_trace, count_trace
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
 
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check the trace's checksums and show it."""
     folder = find_trace(arguments.trace, Path.cwd())
-    trace, pauses = load_trace(folder), take_census(folder, None).pauses
+    trace, pauses = load_trace(folder), count_trace(folder, None).pauses
     if arguments.json:
         print(json.dumps({**trace, "pauses": asdict(pauses)}, indent=2))
         return 0

@@ -9,7 +9,7 @@ import numpy as np
 from replayer.plan.pickers import Stream
 from replayer.plan.spread import ZERO, Spread, equally, uniform, weighted
 from replayer.scenario.manifests import find_through_links
-from replayer.trace import TraceCensus, TraceFacts, take_census
+from replayer.trace import TraceStatistics, TraceFacts, count_trace
 
 BLOCK_BYTES = 4096
 """Chosen: the block of ext4, xfs and most servers; what a small file takes at least."""
@@ -92,13 +92,13 @@ class Census:
             path, self.positions(dataset).get, lambda index: entries[index][4] or None
         )
 
-    def replayed(self, step: Mapping[str, Any]) -> TraceCensus:
+    def replayed(self, step: Mapping[str, Any]) -> TraceStatistics:
         """Return what a replay step does, all requests of its label together."""
-        return take_census(self.traces[step["trace"]].folder, step["request"])
+        return count_trace(self.traces[step["trace"]].folder, step["request"])
 
-    def whole(self, trace: int) -> TraceCensus:
+    def whole(self, trace: int) -> TraceStatistics:
         """Return what all of a trace does."""
-        return take_census(self.traces[trace].folder, None)
+        return count_trace(self.traces[trace].folder, None)
 
     def copies(self, dataset: int) -> int:
         """Return how many copies of a dataset are laid out."""

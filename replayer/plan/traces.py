@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from replayer.trace import TraceCensus, TraceFacts
+from replayer.trace import TraceFacts, TraceStatistics
 
 ReplayPace = Literal["asap", "closed", "timed"]
 
@@ -60,7 +60,7 @@ class TraceSummary:
 
 
 def describe_trace(
-    facts: TraceFacts, directory: str, others: int, census: TraceCensus | None
+    facts: TraceFacts, directory: str, others: int, census: TraceStatistics | None
 ) -> TraceSummary:
     """Return what a trace is, and what laying out its tree takes.
 

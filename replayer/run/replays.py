@@ -30,7 +30,7 @@ from replayer.measure import (
 from replayer.ops import names_where
 from replayer.plan.document import Plan, steps_of
 from replayer.run.options import ReplaySettings
-from replayer.trace import TraceError, TraceFacts, check_order, load_history, take_census
+from replayer.trace import TraceError, TraceFacts, check_order, count_trace, load_history
 
 __all__ = [
     "Circumstances",
@@ -117,7 +117,7 @@ def describe_replay(plan: Plan) -> ReplayFacts | None:
 
 def _transaction(name: str, step: Mapping[str, Any], facts: TraceFacts) -> ReplayedTransaction:
     speed = step["speed_percent"] / AS_RECORDED
-    pauses = take_census(facts.folder, step["request"]).pauses
+    pauses = count_trace(facts.folder, step["request"]).pauses
     has_pauses = step["pace"] != "asap" and facts.pauses_percent is None
     made_ns = pauses.recorder_ns if has_pauses else None
     return ReplayedTransaction(

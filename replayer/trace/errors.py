@@ -1,8 +1,11 @@
 """How the trace room refuses."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["WRITABLE", "TraceError", "UnmadeTraceError"]
+__all__ = ["WRITABLE", "TraceError", "UnmadeTraceError", "translated"]
 
 
 class TraceError(ReplayerError):
@@ -10,10 +13,27 @@ class TraceError(ReplayerError):
 
 
 class UnmadeTraceError(TraceError):
-    """Nothing can be made where a trace is to be."""
+    """No trace can be made at this place."""
 
     exit_code = EXIT_ENVIRONMENT
 
 
 WRITABLE = "name a trace in a folder that you can write"
-"""What to do about a place that takes none."""
+"""The hint for a place that takes no trace."""
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn errors of the native module into errors of this room.
+
+    Raises:
+        TraceError: The native module has refused.
+    """
+    try:
+        yield
+    except ValueError as error:
+        message, hint = error.args if len(error.args) == 2 else (str(error), "")  # noqa: PLR2004 - a pair
+        raise TraceError(message, hint=hint) from None
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+        raise TraceError(message) from error

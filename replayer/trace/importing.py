@@ -3,22 +3,38 @@
 import errno
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict
 
-from replayer.trace import native
-from replayer.trace.errors import WRITABLE, TraceError, UnmadeTraceError
-from replayer.trace.windows import Window
+from replayer import _native
+from replayer.trace.errors import WRITABLE, TraceError, UnmadeTraceError, translated
 
-__all__ = ["MARKER", "Computed", "ImportOptions", "Probed", "Untraced", "import_trace"]
+__all__ = [
+    "MARKER",
+    "ComputeTime",
+    "ImportOptions",
+    "Probed",
+    "Untraced",
+    "Window",
+    "explain_empty",
+    "formats",
+    "import_trace",
+    "load_windows",
+]
 
 MARKER = "/replayer/request/"
 """A lookup of a path below this begins a request of that name; ``end`` ends it.
 
 The path need not exist.
 """
+WINDOWS_HINT = (
+    "each line has three tab-separated columns: start, end (seconds on the log's clock) and label"
+)
+NS = 1_000_000_000
+LARGEST_NS = 2**62
 
 
 class Probed(TypedDict):
@@ -42,7 +58,7 @@ class Untraced(TypedDict):
     """In so much of its time it had no CPU; left out where it works on several."""
 
 
-class Computed(TypedDict):
+class ComputeTime(TypedDict):
     """What the recorded program did beside its calls."""
 
     user_ns: int
@@ -52,6 +68,15 @@ class Computed(TypedDict):
     """Recorded calls that it made meanwhile."""
     untraced: NotRequired[Untraced]
     """Where some were made."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A span of time on the log's clock, and what it is called."""
+
+    start_ns: int
+    end_ns: int
+    label: str
 
 
 @dataclass(frozen=True)
@@ -82,7 +107,7 @@ class ImportOptions:
     """What a probe measured: taken where the log does not tell."""
     probe_method: str = ""
     """How the probe was made."""
-    computed: Computed | None = None
+    computed: ComputeTime | None = None
     """What bounds all times between calls together; not known if None."""
     keep: Literal["needed", "all"] = "needed"
     """Which files of the manifest the trace keeps."""
@@ -90,6 +115,11 @@ class ImportOptions:
     """Lines that are not understood are an error."""
     note: str = ""
     """Where the trace comes from, in the user's words."""
+
+
+def formats() -> list[str]:
+    """Return the names of the formats that can be imported."""
+    return _native.trace_formats()
 
 
 def import_trace(
@@ -114,9 +144,12 @@ def import_trace(
         message = "an import needs at least one root"
         raise TraceError(message, hint="give --root DIR: what lies below it is the trace")
     _check_place(target)
+    logs = [str(file) for file in files]
     roots = [os.fsencode(root) for root in options.roots]
-    text = native.import_logs(files, target, roots, _encode(options), progress)
-    return cast("dict[str, Any]", json.loads(text))
+    with translated():
+        text = _native.trace_import(logs, str(target), roots, _encode(options), progress)
+    document: dict[str, Any] = json.loads(text)
+    return document
 
 
 def _check_place(target: Path) -> None:
@@ -151,3 +184,49 @@ def _encode(options: ImportOptions) -> str:
             "note": options.note,
         }
     )
+
+
+def explain_empty(counts: Mapping[str, Any]) -> tuple[str, str]:
+    """Return why a trace with these counts holds no event, and a hint."""
+    strange, lines = counts["lines_not_understood"], counts["lines"]
+    if 2 * strange > lines:
+        message = f"holds no event: {strange:,} of {lines:,} lines were not understood"
+        return message, "--format names another format; the first such lines stand above"
+    outside = sum(counts["calls_out_of_scope"].values())
+    message = f"holds no event: {outside:,} calls lie outside of the roots"
+    return message, "--root names a directory as the traced machine named it"
+
+
+def load_windows(path: Path) -> list[Window]:
+    """Load a table of requests: start, end and label, tab-separated, one request a line.
+
+    Raises:
+        TraceError: The file cannot be read, or a line is no such row.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{path}: {error}"
+        raise TraceError(message, hint=WINDOWS_HINT) from error
+    return [
+        _parse_window(line, f"{path}:{number}")
+        for number, line in enumerate(lines, 1)
+        if line.strip() and not line.startswith(("#", "start\t"))
+    ]
+
+
+def _parse_window(line: str, place: str) -> Window:
+    parts = line.split("\t", 2)
+    try:
+        start_ns, end_ns = (int(Decimal(part) * NS) for part in parts[:2])
+        label = parts[2].strip()
+    except (IndexError, InvalidOperation, OverflowError, ValueError):
+        message = f"{place}: not a request: {line[:80]!r}"
+        raise TraceError(message, hint=WINDOWS_HINT) from None
+    if not (0 <= start_ns <= end_ns <= LARGEST_NS) or not label:
+        message = (
+            f"{place}: a request must not end before it begins, and must have a label,"
+            f" got {line[:80]!r}"
+        )
+        raise TraceError(message, hint=WINDOWS_HINT)
+    return Window(start_ns, end_ns, label)

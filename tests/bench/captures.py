@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.trace import ImportOptions, import_trace
-from replayer.trace.windows import Window
+from replayer.trace.importing import Window
 
 SUFFIXES = (".strace.xz", ".log.xz", ".txt.xz", ".iolog")
 USUAL_ROOTS = ("/srv", "/var", "/home", "/root", "/opt", "/usr", "/etc")

@@ -17,7 +17,7 @@ from typing import Any
 
 import replayer
 from replayer.trace import load_labels
-from replayer.trace.windows import LARGEST_NS, Window
+from replayer.trace.importing import LARGEST_NS, Window
 from tests.bench import arena
 from tests.bench.captures import import_capture, logs_in, name_of
 from tests.bench.replay import REPLAYED, Place, replay

@@ -20,7 +20,7 @@ from replayer.plan.document import Plan
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import describe_plan
 from replayer.run.replays import describe_replay, load_plan
-from replayer.trace import load_facts, load_trace, take_census
+from replayer.trace import count_trace, load_facts, load_trace
 from tests.forgery import COLUMNS, INT32, TEXT, Column, SmallTrace, small_trace
 from tests.property.observation import made_readable, wait_until_idle
 
@@ -87,7 +87,7 @@ def replay(folder: Path, mount: Path, *, requests: bool) -> str:
     """Do what ``show`` and ``replay`` do; returns how that ended."""
     try:
         facts = load_facts(str(folder), Path())
-        list(render_trace(load_trace(folder), take_census(folder, None).pauses, "forged"))
+        list(render_trace(load_trace(folder), count_trace(folder, None).pauses, "forged"))
         chosen = choose_requests(facts, ()) if requests else None
         plan = compile_replay(facts, ReplayOptions(pace="asap", requests=chosen))
         needs = describe_plan(plan)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from replayer.capture.prelude import write_prelude
+from replayer.capture.compilation import write_prelude
 from replayer.capture.processes import Descriptor, GoneFile, ProcessState
 from replayer.capture.sidecar import TimeState
 

@@ -1,4 +1,4 @@
-"""Rehearsals: real commands, whose times are known."""
+"""UntracedRuns: real commands, whose times are known."""
 
 import os
 import sys
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from replayer.capture.order import Telling
+from replayer.capture.order import Verbosity
 from replayer.capture.progress import make_progress
-from replayer.capture.untraced_runs import Preparation, Rehearsals, on_one_cpu, rehearse
+from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
 
-QUIET = make_progress(Telling.QUIET, sys.stderr)
+QUIET = make_progress(Verbosity.QUIET, sys.stderr)
 COMPUTES = """
 import time
 end = time.process_time() + 0.3
@@ -22,13 +22,13 @@ NOTHING = Preparation(None, [])
 WAITS = "import time\ntime.sleep(0.3)"
 
 
-def found(user_ns: int, system_ns: int, elapsed_ns: int = 1000) -> Rehearsals:
-    return Rehearsals(elapsed_ns=(elapsed_ns,), user_ns=(user_ns,), system_ns=(system_ns,))
+def found(user_ns: int, system_ns: int, elapsed_ns: int = 1000) -> UntracedRuns:
+    return UntracedRuns(elapsed_ns=(elapsed_ns,), user_ns=(user_ns,), system_ns=(system_ns,))
 
 
 def test_who_computes_and_who_waits_is_told_apart() -> None:
     computes, waits = (
-        rehearse((sys.executable, "-S", "-c", program), NOTHING, 2, QUIET)
+        run_untraced((sys.executable, "-S", "-c", program), NOTHING, 2, QUIET)
         for program in (COMPUTES, WAITS)
     )
     assert (computes.count, waits.count) == (2, 2)
@@ -40,7 +40,7 @@ def test_who_computes_and_who_waits_is_told_apart() -> None:
 def test_each_run_begins_as_prepared(tmp_path: Path) -> None:
     folder, log = tmp_path / "new", tmp_path / "log"
     shell = f"rm -rf {folder} && echo prepared >> {log}"
-    rehearse(("mkdir", str(folder)), Preparation(shell, [tmp_path]), 3, QUIET)
+    run_untraced(("mkdir", str(folder)), Preparation(shell, [tmp_path]), 3, QUIET)
     assert log.read_text() == "prepared\n" * 4  # the recording begins so, too
     assert not folder.exists()
 
@@ -48,7 +48,7 @@ def test_each_run_begins_as_prepared(tmp_path: Path) -> None:
 def test_a_preparation_may_remove_the_root_that_the_command_makes(tmp_path: Path) -> None:
     root = tmp_path / "new" / "site"
     preparation = Preparation(f"rm -rf {root.parent}", [root])
-    assert rehearse(("mkdir", "-p", str(root)), preparation, 2, QUIET).count == 2
+    assert run_untraced(("mkdir", "-p", str(root)), preparation, 2, QUIET).count == 2
     assert not root.exists()
 
 
@@ -56,15 +56,17 @@ def test_one_that_fails_says_so_with_its_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ReplayerError, match="rehearsal 2 of 3 ended with exit status 1: mkdir: "):
-        rehearse(("mkdir", str(tmp_path / "new")), NOTHING, 3, QUIET)
+        run_untraced(("mkdir", str(tmp_path / "new")), NOTHING, 3, QUIET)
     with pytest.raises(ReplayerError, match=r"--prepare 'exit 3' ended with exit status 3$"):
-        rehearse(("true",), Preparation("exit 3", [tmp_path]), 1, QUIET)
+        run_untraced(("true",), Preparation("exit 3", [tmp_path]), 1, QUIET)
     refusing = tmp_path / "sync"
     refusing.write_text("#!/bin/sh\necho sync: error syncing $3 >&2\nexit 1\n")
     refusing.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ReplayerError, match=r"sync after --prepare ended with .*: sync: .*gone"):
-        rehearse(("true",), Preparation(f"mkdir {tmp_path}/gone", [tmp_path / "gone"]), 1, QUIET)
+        run_untraced(
+            ("true",), Preparation(f"mkdir {tmp_path}/gone", [tmp_path / "gone"]), 1, QUIET
+        )
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     script.write_text("true\n")
     script.chmod(0o755)
     with pytest.raises(ReplayerError, match="script: cannot be run: Exec format error"):
-        rehearse((str(script),), NOTHING, 1, QUIET)
+        run_untraced((str(script),), NOTHING, 1, QUIET)
 
 
 def test_what_works_on_several_cpus_is_not_bound_to_one() -> None:

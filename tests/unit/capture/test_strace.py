@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.capture.permission import explain_refusal
+from replayer.capture.refusal import explain_refusal
 from replayer.capture.strace import Strace, attach_words, find_strace, launch_words, try_strace
 
 

@@ -11,7 +11,7 @@ from replayer.plan.compile import compile_plan
 from replayer.plan.likeness import LIMIT_POINTS, compare_calls
 from replayer.plan.summary import TransactionExpectation, describe_plan
 from replayer.scenario.loading import load_scenario
-from replayer.trace import load_census
+from replayer.trace import load_statistics
 
 TRACES = Path(__file__).parents[3] / "traces"
 
@@ -105,7 +105,7 @@ def said(scenario: str, overrides: tuple[str, ...] = ()) -> dict[str, Transactio
 def test_no_share_of_calls_is_off_by_more_than_two_points(
     scenario: str, transaction: str, trace: str, label: str | None
 ) -> None:
-    census = load_census(TRACES / trace, label)
+    census = load_statistics(TRACES / trace, label)
     without = ELSEWHERE.get(scenario, set())
     plan = said(scenario, ITS_TREE.get(scenario, ()))
     found = compare_calls(plan[transaction], census, without)
@@ -122,7 +122,7 @@ def test_a_transaction_has_as_many_calls_as_a_request(
         pytest.skip("the form and the log-in: two requests")
     plan = said(scenario, ITS_TREE.get(scenario, ()))
     without = ELSEWHERE.get(scenario, set())
-    found = compare_calls(plan[transaction], load_census(TRACES / trace, label), without)
+    found = compare_calls(plan[transaction], load_statistics(TRACES / trace, label), without)
     calls = found.amounts[0]
     assert calls.plan == pytest.approx(calls.trace, rel=0.05)
 
@@ -135,7 +135,7 @@ def test_every_shipped_trace_has_a_transaction_that_is_held_against_it() -> None
 
 
 def test_another_page_is_not_alike() -> None:
-    census = load_census(TRACES / "wordpress/front-warm", "/")
+    census = load_statistics(TRACES / "wordpress/front-warm", "/")
     found = compare_calls(said("wordpress-pages")["login"], census)
     assert not found.alike
     assert found.largest.what == "access"
@@ -265,14 +265,14 @@ def test_calls_that_only_find_the_end_count_as_all_others_do() -> None:
 def test_calls_that_a_run_makes_beyond_the_trace_are_in_its_amount_and_named() -> None:
     found = compare_calls(
         said("wordpress-update")["plugin_install_only"],
-        load_census(TRACES / "wordpress/plugin-install", "plugin upload+install"),
+        load_statistics(TRACES / "wordpress/plugin-install", "plugin upload+install"),
     )
     assert found.ends == {"sendfile": 1}
     assert said("wordpress-update")["plugin_install_only"].ops["copy_file_range"] == 428
     expected = said("wordpress-update")["plugin_install_only"].ops_total
     assert found.amounts[0].plan == pytest.approx(expected)
     copied = said("wordpress-deploy")["cp"]
-    assert compare_calls(copied, load_census(TRACES / "wordpress/deploy-cp", None)).ends == {}
+    assert compare_calls(copied, load_statistics(TRACES / "wordpress/deploy-cp", None)).ends == {}
 
 
 def test_calls_can_be_left_out_on_both_sides() -> None:

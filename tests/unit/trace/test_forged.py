@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.trace import TraceError, load_census, load_facts, load_trace
+from replayer.trace import TraceError, load_facts, load_statistics, load_trace
 from tests.forgery import Row, SmallTrace, small_trace
 
 
@@ -73,7 +73,7 @@ def test_a_row_that_names_what_is_not_there_is_refused_with_its_number(
     trace.count()
     folder = trace.write(tmp_path / "trace")
     with pytest.raises(TraceError, match=rf"{table}\.parquet: row {row} holds what cannot be"):
-        load_census(folder)
+        load_statistics(folder)
 
 
 @pytest.mark.parametrize(

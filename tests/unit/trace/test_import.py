@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from replayer import _native
 from replayer.cli import main
-from replayer.trace import ImportOptions, TraceError, Window, import_trace, load_trace, native
+from replayer.trace import ImportOptions, TraceError, Window, import_trace, load_trace
 
 FRONT = Path(__file__).parent / "logs" / "front.strace"
 """A real page view of WordPress, from accept to accept."""
@@ -127,15 +128,17 @@ def test_what_cannot_be_meant_is_refused(
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", native.formats())
+@pytest.mark.parametrize("name", _native.trace_formats())
 def test_every_format_keeps_the_contract(name: str) -> None:
-    assert native.is_applicable(name, b"the quick brown fox\n" * 100) == "no"
-    assert native.is_applicable(name, b"") == "need more"
+    assert _native.trace_is_applicable(name, b"the quick brown fox\n" * 100) == "no"
+    assert _native.trace_is_applicable(name, b"") == "need more"
 
 
 def test_only_the_importer_of_strace_takes_a_strace_log() -> None:
     head = FRONT.read_bytes()[:4096]
-    takers = [name for name in native.formats() if native.is_applicable(name, head) == "yes"]
+    takers = [
+        name for name in _native.trace_formats() if _native.trace_is_applicable(name, head) == "yes"
+    ]
     assert takers == ["strace"]
 
 

@@ -2,13 +2,13 @@ from pathlib import Path
 
 import pytest
 
-from replayer.trace import TraceError, load_census, load_history, load_trace
+from replayer.trace import TraceError, load_history, load_statistics, load_trace
 
 FRONT = Path(__file__).parents[3] / "traces" / "wordpress" / "front-warm"
 
 
 def test_a_census_gives_what_one_page_view_asks_for() -> None:
-    census = load_census(FRONT)
+    census = load_statistics(FRONT)
     (page,) = census["labels"]
     assert (page["label"], page["requests"]) == ("/", 10)
     assert page["mean"]["events"] == 1133
@@ -31,5 +31,5 @@ def test_a_history_has_a_row_to_begin_with() -> None:
 
 def test_a_census_of_no_request_is_refused() -> None:
     with pytest.raises(TraceError, match="has no request nowhere") as told:
-        load_census(FRONT, "nowhere")
+        load_statistics(FRONT, "nowhere")
     assert told.value.hint == "it has /"

@@ -5,7 +5,7 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use replayer_trace::{
     Applicability, ComputeTime, Keep, Probe, Request, Trace, TracerOverhead, Untraced, Window,
-    census, format_names, history, import, is_applicable, labels,
+    format_names, history, import, is_applicable, labels, statistics,
 };
 use serde_json::Value;
 use std::path::PathBuf;
@@ -112,8 +112,8 @@ fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
     clippy::needless_pass_by_value,
     reason = "Python hands over what it converted"
 )]
-fn trace_census(py: Python<'_>, folder: PathBuf, request: Option<String>) -> PyResult<String> {
-    py.detach(|| census(&folder, request.as_deref()))
+fn trace_statistics(py: Python<'_>, folder: PathBuf, request: Option<String>) -> PyResult<String> {
+    py.detach(|| statistics(&folder, request.as_deref()))
         .map_err(of_trace)
 }
 
@@ -142,7 +142,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(trace_is_applicable, module)?)?;
     module.add_function(wrap_pyfunction!(trace_import, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_census, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
     module.add_function(wrap_pyfunction!(trace_labels, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)

@@ -86,20 +86,6 @@ pub(crate) fn number(bytes: &[u8]) -> Option<i64> {
     take_number(bytes).map(|(value, _)| value)
 }
 
-/// What the last digit of a fraction of a second counts, by how many there are.
-const STEPS_NS: [i64; 10] = [
-    1_000_000_000,
-    100_000_000,
-    10_000_000,
-    1_000_000,
-    100_000,
-    10_000,
-    1_000,
-    100,
-    10,
-    1,
-];
-
 /// Seconds with a fraction, `12.000345`, as nanoseconds; what follows; and how many digits the fraction has.
 pub(crate) fn take_seconds(bytes: &[u8]) -> Option<(i64, &[u8], u32)> {
     let (whole, rest) = take_digits(bytes)?;
@@ -108,7 +94,7 @@ pub(crate) fn take_seconds(bytes: &[u8]) -> Option<(i64, &[u8], u32)> {
         return Some((whole, rest, 0));
     };
     let mut value = 0_u32;
-    let mut digits = 0;
+    let mut digits = 0_u32;
     for &byte in fraction.iter().take(9) {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
@@ -117,9 +103,9 @@ pub(crate) fn take_seconds(bytes: &[u8]) -> Option<(i64, &[u8], u32)> {
         value = value * 10 + u32::from(digit);
         digits += 1;
     }
-    let nanos = i64::from(value) * STEPS_NS.get(digits)?;
-    let rest = from(fraction, digits);
-    Some((whole.checked_add(nanos)?, rest, u32::try_from(digits).ok()?))
+    let nanos = i64::from(value) * 10_i64.pow(9 - digits);
+    let length = usize::try_from(digits).unwrap_or(0);
+    Some((whole.checked_add(nanos)?, from(fraction, length), digits))
 }
 
 /// The part before a byte, and the part after it.
@@ -132,6 +118,11 @@ pub(crate) fn split_at_byte(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
 pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
     let first = *needle.first()?;
     memchr::memchr_iter(first, bytes).find(|&at| from(bytes, at).starts_with(needle))
+}
+
+/// The directory of a path; None where it has no slash.
+pub(crate) fn parent(path: &[u8]) -> Option<&[u8]> {
+    memchr::memrchr(b'/', path).map(|end| cut(path, 0, end))
 }
 
 /// Words between spaces and tabs.

@@ -176,8 +176,9 @@ pub(crate) struct Seen {
 }
 
 /// Kinds of files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum FileKind {
+    #[default]
     Unknown,
     Regular,
     Directory,

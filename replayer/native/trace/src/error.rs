@@ -2,6 +2,9 @@
 
 use std::path::PathBuf;
 
+/// What to do about a damaged trace.
+const IMPORT_AGAIN: &str = "the trace is damaged: import or copy it again";
+
 /// What went wrong, in words a user can act on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,7 +54,7 @@ impl TraceError {
     pub fn hint(&self) -> &str {
         match self {
             Self::Asked { hint, .. } | Self::Damaged { hint, .. } => hint,
-            Self::Parquet { .. } => "the trace is damaged: import or copy it again",
+            Self::Parquet { .. } => IMPORT_AGAIN,
             Self::Io { .. } | Self::Interrupted => "",
         }
     }
@@ -75,6 +78,11 @@ impl TraceError {
             message: message.into(),
             hint: hint.into(),
         }
+    }
+
+    /// Say what is wrong with a file of a trace folder.
+    pub(crate) fn broken(path: impl Into<PathBuf>, message: impl Into<String>) -> Self {
+        Self::damaged(path, message, IMPORT_AGAIN)
     }
 
     /// Put a path beside what the kernel said.

@@ -1,27 +1,20 @@
 //! Writes the trace folder beside its place, and moves it there when it is whole.
 
 use crate::error::TraceError;
-use crate::events::FAILED;
 use crate::formats::{Clock, Format};
 use crate::order::EdgeReason;
 use crate::requests::{PIECES_GUESSED, WINDOWS_WITHOUT, label_name};
 use crate::scope::Scope;
 use crate::tables;
+use crate::tables::small::{write_paths, write_requests};
 use crate::tables::tree::{Keep, Needed};
+use crate::tables::{FAILED, FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
 use crate::tracer_overhead::OverheadCosts;
 use crate::tracer_overhead::compute_time::ComputeTime;
 use crate::tracker::Tracker;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::fs;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// Version of the folder's format.
-pub(crate) const FORMAT_VERSION: u64 = 2;
-/// The tables, as they are named.
-pub(crate) const TABLES: [&str; 5] = ["events", "paths", "tree", "edges", "requests"];
 
 /// A folder that is being made.
 pub(crate) struct FolderDraft {
@@ -138,9 +131,9 @@ fn write_tables(
         .counts
         .blind
         .add_all(WINDOWS_WITHOUT, windows_without);
-    tables::requests::write(directory, &requests, first_ns)?;
+    write_requests(directory, &requests, first_ns)?;
     let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, needed)?;
-    let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;
+    let labels = write_paths(directory, &tracker.scope.paths, &tracker.usage)?;
     let totals = json!({
         "events": events.rows,
         "times_rounded": events.rounded,
@@ -199,30 +192,12 @@ fn settle_paths(tracker: &mut Tracker, keep: Keep) -> Vec<Needed> {
     needed
 }
 
-/// Stands for the checksum of trace.json while that is taken.
-pub(crate) const NO_CHECKSUM: &str =
-    "0000000000000000000000000000000000000000000000000000000000000000";
-
 /// The text of trace.json, with its checksum in place.
 fn seal(document: &Value) -> String {
     let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
     text.push('\n');
     let sum = document_checksum(&text);
     text.replacen(NO_CHECKSUM, &sum, 1)
-}
-
-/// SHA-256 of the text of a trace.json that has zeros for its checksum.
-pub(crate) fn document_checksum(text: &str) -> String {
-    hexadecimal(&Sha256::digest(text.as_bytes()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
 }
 
 /// Requests and their events, by label.
@@ -321,168 +296,78 @@ fn checksums(directory: &Path) -> Result<Value, TraceError> {
     Ok(Value::Object(tables))
 }
 
-/// SHA-256 and length of a file.
-pub(crate) fn checksum(path: &Path) -> Result<(String, u64), TraceError> {
-    let mut file = fs::File::open(path).map_err(TraceError::io(path))?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0_u8; 1 << 16];
-    let mut bytes = 0;
-    loop {
-        let count = file.read(&mut buffer).map_err(TraceError::io(path))?;
-        if count == 0 {
-            break;
-        }
-        hash.update(buffer.get(..count).unwrap_or_default());
-        bytes += u64::try_from(count).unwrap_or(0);
-    }
-    Ok((hexadecimal(&hash.finalize()), bytes))
-}
-
-/// Render the README of a trace from its trace.json.
+/// Render the README of a trace from its trace.json: what is in it and how far it can be trusted.
 fn render_readme(document: &Value) -> String {
-    let mut text = String::from("# Trace\n\n");
-    let note = at(document, "/origin/note").as_str().unwrap_or_default();
-    if !note.is_empty() {
-        line(&mut text, &format!("{note}\n"));
-    }
-    line(
-        &mut text,
-        &format!(
-            "Imported by {} from {} ({} lines, {} not understood). {} events of {} threads over {:.3} s.",
-            word(document, "/writer"),
-            word(document, "/origin/format"),
-            number(document, "/counts/lines"),
-            number(document, "/counts/lines_not_understood"),
-            number(document, "/counts/events"),
-            number(document, "/counts/threads"),
-            seconds(document, "/counts/span_ns"),
-        ),
-    );
-    tables(&mut text, document);
-    trust(&mut text, document);
-    text
+    let at = |pointer: &str| document.pointer(pointer).unwrap_or(&Value::Null);
+    let word = |pointer: &str| at(pointer).as_str().unwrap_or("?");
+    let number = |pointer: &str| at(pointer).as_u64().unwrap_or(0);
+    let sum = |pointer: &str| {
+        let counts = at(pointer).as_object();
+        counts.map_or(0, |counts| counts.values().filter_map(Value::as_u64).sum())
+    };
+    let note = at("/origin/note").as_str().unwrap_or_default();
+    let note = if note.is_empty() {
+        String::new()
+    } else {
+        format!("{note}\n\n")
+    };
+    #[allow(clippy::cast_precision_loss, reason = "shown with three digits")]
+    let seconds = number("/counts/span_ns") as f64 / 1e9;
+    let spots = blind_spots(at("/blind_spots"));
+    format!(
+        "# Trace
+
+{note}Imported by {writer} from {format} ({lines} lines, {strange} not understood). {events} events of {threads} threads over {seconds:.3} s.
+
+## Tables
+
+Parquet, readable by DuckDB, pandas, polars and pyarrow.
+
+| table | rows | what |
+|---|---|---|
+| `events.parquet` | {events} | one row a call, in the order in which calls took effect; a negative `result` is an errno |
+| `paths.parquet` | {paths} | `path` and `to_path` of events count its rows, from 0; the first component stands for a root |
+| `tree.parquet` |  | what must be there before: type, size, mode, link |
+| `edges.parquet` | {edges} | which event waits for which event of another thread, and why |
+| `requests.parquet` | {requests} | which events of which thread belong to a request |
+
+Backslashes in paths are doubled, and bytes that are not UTF-8 are written `\\xNN`.
+
+## How far it can be trusted
+
+- Times were taken under a tracer. What it added comes from {method}. Order and think times are what to use them for.
+- Tree: {inferred} entries come from events instead of a manifest; {least} files have only the least size that reads prove; {unexplained} results are not explained by the tree.
+- Calls below the roots: {below}, of which {as_events} are events, {followed} are followed state, {lost} cannot be represented.
+{spots}
+",
+        writer = word("/writer"),
+        format = word("/origin/format"),
+        lines = number("/counts/lines"),
+        strange = number("/counts/lines_not_understood"),
+        events = number("/counts/events"),
+        threads = number("/counts/threads"),
+        paths = number("/counts/paths"),
+        edges = number("/counts/edges"),
+        requests = number("/counts/requests"),
+        method = at("/calibration/method").as_str().unwrap_or_default(),
+        inferred = number("/tree/inferred"),
+        least = number("/tree/sizes_that_are_least"),
+        unexplained = number("/counts/tree_repairs/unexplained"),
+        below = number("/counts/calls_below_roots"),
+        as_events = number("/counts/calls_as_events"),
+        followed = sum("/counts/calls_followed"),
+        lost = sum("/counts/calls_not_representable"),
+    )
 }
 
-fn tables(text: &mut String, document: &Value) {
-    line(
-        text,
-        "\n## Tables\n\nParquet, readable by DuckDB, pandas, polars and pyarrow.\n",
-    );
-    line(text, "| table | rows | what |\n|---|---|---|");
-    for (name, rows, what) in [
-        (
-            "events",
-            "/counts/events",
-            "one row a call, in the order in which calls took effect; a negative `result` is an errno",
-        ),
-        (
-            "paths",
-            "/counts/paths",
-            "`path` and `to_path` of events count its rows, from 0; the first component stands for a root",
-        ),
-        (
-            "tree",
-            "",
-            "what must be there before: type, size, mode, link",
-        ),
-        (
-            "edges",
-            "/counts/edges",
-            "which event waits for which event of another thread, and why",
-        ),
-        (
-            "requests",
-            "/counts/requests",
-            "which events of which thread belong to a request",
-        ),
-    ] {
-        let rows = if rows.is_empty() {
-            String::new()
-        } else {
-            number(document, rows).to_string()
-        };
-        line(text, &format!("| `{name}.parquet` | {rows} | {what} |"));
-    }
-    line(
-        text,
-        "\nBackslashes in paths are doubled, and bytes that are not UTF-8 are written `\\xNN`.",
-    );
-}
-
-fn trust(text: &mut String, document: &Value) {
-    line(text, "\n## How far it can be trusted\n");
-    let times = at(document, "/calibration/method")
-        .as_str()
-        .unwrap_or_default();
-    line(
-        text,
-        &format!(
-            "- Times were taken under a tracer. What it added comes from {times}. Order and think times are what to use them for."
-        ),
-    );
-    line(
-        text,
-        &format!(
-            "- Tree: {} entries come from events instead of a manifest; {} files have only the least size that reads prove; {} results are not explained by the tree.",
-            number(document, "/tree/inferred"),
-            number(document, "/tree/sizes_that_are_least"),
-            number(document, "/counts/tree_repairs/unexplained"),
-        ),
-    );
-    line(
-        text,
-        &format!(
-            "- Calls below the roots: {}, of which {} are events, {} are followed state, {} cannot be represented.",
-            number(document, "/counts/calls_below_roots"),
-            number(document, "/counts/calls_as_events"),
-            sum(document, "/counts/calls_followed"),
-            sum(document, "/counts/calls_not_representable"),
-        ),
-    );
-    let blind = at(document, "/blind_spots")
-        .as_object()
-        .filter(|spots| !spots.is_empty());
-    match blind {
-        None => line(text, "- Blind spots: none seen."),
-        Some(spots) => {
-            let spots: Vec<String> = spots
-                .iter()
-                .map(|(name, count)| format!("{name} ({count})"))
-                .collect();
-            line(
-                text,
-                &format!(
-                    "- Blind spots, which the log (or the table of requests) does not show: {}.",
-                    spots.join(", ")
-                ),
-            );
-        }
-    }
-}
-
-fn at<'a>(document: &'a Value, pointer: &str) -> &'a Value {
-    document.pointer(pointer).unwrap_or(&Value::Null)
-}
-
-fn word<'a>(document: &'a Value, pointer: &str) -> &'a str {
-    at(document, pointer).as_str().unwrap_or("?")
-}
-
-fn number(document: &Value, pointer: &str) -> u64 {
-    at(document, pointer).as_u64().unwrap_or(0)
-}
-
-fn sum(document: &Value, pointer: &str) -> u64 {
-    let counts = at(document, pointer).as_object();
-    counts.map_or(0, |counts| counts.values().filter_map(Value::as_u64).sum())
-}
-
-#[allow(clippy::cast_precision_loss, reason = "shown with three digits")]
-fn seconds(document: &Value, pointer: &str) -> f64 {
-    number(document, pointer) as f64 / 1e9
-}
-
-fn line(text: &mut String, line: &str) {
-    // Writing to a String cannot fail.
-    let _ = writeln!(text, "{line}");
+fn blind_spots(counts: &Value) -> String {
+    let counts = counts.as_object().filter(|counts| !counts.is_empty());
+    let Some(counts) = counts else {
+        return "- Blind spots: none seen.".to_owned();
+    };
+    let counts = counts
+        .iter()
+        .map(|(name, count)| format!("{name} ({count})"));
+    let spots = counts.collect::<Vec<_>>().join(", ");
+    format!("- Blind spots, which the log (or the table of requests) does not show: {spots}.")
 }

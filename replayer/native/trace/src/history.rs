@@ -1,9 +1,9 @@
 //! What led to an event: the events before it that had to do with the same places or the same open descriptions.
 
+use crate::bytes::parent;
 use crate::error::TraceError;
-use crate::events::Events;
-use crate::reader::{NamedPath, Trace};
-use crate::tables::events::Event;
+use crate::reader::{Trace, TraceTables};
+use crate::tables::schema::{Event, NamedPath};
 use replayer_ops::{Class, Op, errno_name};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -17,22 +17,22 @@ use std::path::Path;
 pub fn history(directory: &Path, row: u64, limit: usize) -> Result<String, TraceError> {
     let trace = Trace::open(directory)?;
     let paths = trace.paths()?;
-    let mut events = trace.events()?;
-    let begins = begins(&events);
-    let homes = homes(&mut events, row)?;
+    let tables = trace.tables();
+    let homes = homes(tables, row)?;
     let mut search = None;
     let mut found = Vec::new();
-    for (group, &begin) in begins.iter().enumerate().rev() {
+    for bounds in tables.event_groups()?.windows(2).rev() {
+        let &[begin, end] = bounds else { continue };
         if begin > row || found.len() >= limit && search.is_some() {
             continue;
         }
-        let rows = events.group(group)?.unwrap_or_default();
-        for (at, event) in (begin..).zip(&rows).collect::<Vec<_>>().into_iter().rev() {
+        let group = events_between(tables, begin, end.min(row.saturating_add(1)))?;
+        for (at, event) in group.iter().rev() {
             match &mut search {
-                None if at == row => search = Some(Search::new(event, &homes, &paths)),
+                None if *at == row => search = Some(Search::new(event, &homes, &paths)),
                 Some(search) if found.len() < limit => {
                     if let Some(why) = search.meets(event, &homes) {
-                        found.push(describe(event, at, why, &paths));
+                        found.push(describe(event, *at, why, &paths));
                     }
                 }
                 _ => {}
@@ -48,38 +48,31 @@ pub fn history(directory: &Path, row: u64, limit: usize) -> Result<String, Trace
     Ok(Value::Array(found).to_string())
 }
 
-/// The first row of each row group.
-fn begins(events: &Events) -> Vec<u64> {
-    let lengths = events.group_lengths();
-    let mut next = 0_u64;
-    lengths
-        .into_iter()
-        .map(|length| {
-            let begin = next;
-            next = next.saturating_add(length);
-            begin
-        })
-        .collect()
+fn events_between(
+    tables: &TraceTables,
+    begin: u64,
+    end: u64,
+) -> Result<Vec<(u64, Event)>, TraceError> {
+    let mut events = tables.events(begin)?;
+    let events = std::iter::from_fn(|| events.next_event().transpose());
+    let events = events.take_while(|event| event.as_ref().map_or(true, |(at, _)| *at < end));
+    events.collect()
 }
 
 /// The paths of open descriptions, by their numbers.
 type Homes = FxHashMap<u32, u32>;
 
-fn homes(events: &mut Events, row: u64) -> Result<Homes, TraceError> {
+fn homes(tables: &TraceTables, row: u64) -> Result<Homes, TraceError> {
     let mut homes = FxHashMap::default();
-    let mut next = 0_u64;
-    while next <= row {
-        let Some(group) = events.next_group()? else {
+    let mut events = tables.names()?;
+    while let Some((at, event)) = events.next_event()? {
+        if at > row {
             break;
-        };
-        for event in &group {
-            if let (Op::Open | Op::Inherit, Some(path), Some(file)) =
-                (event.op, event.path, event.file)
-            {
-                homes.insert(file, path);
-            }
         }
-        next = next.saturating_add(u64::try_from(group.len()).unwrap_or(u64::MAX));
+        if let (Op::Open | Op::Inherit, Some(path), Some(file)) = (event.op, event.path, event.file)
+        {
+            homes.insert(file, path);
+        }
     }
     Ok(homes)
 }
@@ -135,14 +128,9 @@ impl Search {
     }
 }
 
-/// The directory above a path; none above a root.
-fn directory(path: &[u8]) -> Option<&[u8]> {
-    path.get(..memchr::memrchr(b'/', path)?)
-}
-
 /// The directories above a path, from its own to the top's.
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    std::iter::successors(directory(path), |path| directory(path))
+    std::iter::successors(parent(path), |path| parent(path))
 }
 
 /// The open descriptions of an event; those that a relative path began at are not meant.

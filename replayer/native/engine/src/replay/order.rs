@@ -45,9 +45,9 @@ pub fn check_order(trace: &str, log: &str) -> Result<Report> {
     let opened = Trace::open(Path::new(trace)).map_err(fault)?;
     let edges = opened.edges().map_err(fault)?;
     let mut threads = Vec::new();
-    let mut events = opened.events().map_err(fault)?;
-    while let Some(group) = events.next_group().map_err(fault)? {
-        threads.extend(group.iter().map(|event| event.thread));
+    let mut events = opened.tables().names().map_err(fault)?;
+    while let Some((_, event)) = events.next_event().map_err(fault)? {
+        threads.push(event.thread);
     }
     check_pairs(&edges, &threads, Path::new(log))
 }

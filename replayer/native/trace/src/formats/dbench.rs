@@ -8,8 +8,8 @@ use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_DIRECTORY, O_EXCL, O_RDWR, O_TRUNC};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
-use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
-use crate::input::{Input, Line};
+use crate::formats::{Applicability, Clock, ClockKind, Format, Progress, each_line};
+use crate::input::Input;
 use crate::tracker::Tracker;
 use replayer_ops::Op;
 
@@ -19,24 +19,10 @@ pub(crate) const FORMAT: Format = Format {
     import,
 };
 
+#[rustfmt::skip]
 const COMMANDS: [&[u8]; 17] = [
-    b"NTCreateX",
-    b"Close",
-    b"ReadX",
-    b"WriteX",
-    b"Flush",
-    b"Rename",
-    b"Unlink",
-    b"Deltree",
-    b"Rmdir",
-    b"Mkdir",
-    b"FIND_FIRST",
-    b"QUERY_PATH_INFORMATION",
-    b"QUERY_FILE_INFORMATION",
-    b"QUERY_FS_INFORMATION",
-    b"SET_FILE_INFORMATION",
-    b"LockX",
-    b"UnlockX",
+    b"NTCreateX", b"Close", b"ReadX", b"WriteX", b"Flush", b"Rename", b"Unlink", b"Deltree", b"Rmdir", b"Mkdir", b"FIND_FIRST",
+    b"QUERY_PATH_INFORMATION", b"QUERY_FILE_INFORMATION", b"QUERY_FS_INFORMATION", b"SET_FILE_INFORMATION", b"LockX", b"UnlockX",
 ];
 
 fn is_applicable(head: &[u8]) -> Applicability {
@@ -60,9 +46,9 @@ fn take_time(line: &[u8]) -> (Option<i64>, &[u8]) {
     }
 }
 
-pub(crate) struct Client {
-    pub(crate) root: Vec<u8>,
-    pub(crate) time_ns: Option<i64>,
+struct Client {
+    root: Vec<u8>,
+    time_ns: Option<i64>,
     timed: bool,
 }
 
@@ -72,37 +58,17 @@ fn import(
     progress: Progress<'_>,
 ) -> Result<Clock, TraceError> {
     tracker.events.trust_times();
-    let mut root = vec![b'/'];
-    root.extend(
-        tracker
-            .scope
-            .roots()
-            .next()
-            .map(|(root, _)| root.to_vec())
-            .unwrap_or_default(),
-    );
+    let first = tracker.scope.roots().next();
+    let root = [&b"/"[..], first.map_or(&[], |(root, _)| root)].concat();
     let mut client = Client {
         root,
         time_ns: None,
         timed: false,
     };
-    for mut input in inputs {
-        let name = input.path.display().to_string();
-        let mut count = 0_u64;
-        loop {
-            let kind = input.next_line()?;
-            if kind == Line::End {
-                break;
-            }
-            count += 1;
-            tracker.counts.lines += 1;
-            if kind == Line::TooLong || !client.line(tracker, input.line())? {
-                tracker.counts.strange(&name, count, input.line());
-            }
-            if count.is_multiple_of(1 << 16) && !progress(tracker.counts.lines) {
-                return Err(TraceError::Interrupted);
-            }
-        }
+    for input in inputs {
+        each_line(input, tracker, progress, |tracker, _, line| {
+            client.line(tracker, line)
+        })?;
     }
     Ok(if client.timed {
         Clock {
@@ -227,15 +193,15 @@ fn touched<'a>() -> Args<'a> {
 }
 
 /// A line split into its command, its quoted paths, its numbers and its status.
-pub(crate) struct Parsed<'a> {
-    pub(crate) command: &'a [u8],
-    pub(crate) names: Vec<&'a [u8]>,
-    pub(crate) numbers: Vec<i64>,
-    pub(crate) outcome: Option<u16>,
+struct Parsed<'a> {
+    command: &'a [u8],
+    names: Vec<&'a [u8]>,
+    numbers: Vec<i64>,
+    outcome: Option<u16>,
 }
 
 /// Parse a line without its time.
-pub(crate) fn parse(line: &[u8]) -> Option<Parsed<'_>> {
+fn parse(line: &[u8]) -> Option<Parsed<'_>> {
     let command = words(line).next()?;
     let mut names = Vec::new();
     let mut numbers = Vec::new();
@@ -284,7 +250,7 @@ pub(crate) fn parse(line: &[u8]) -> Option<Parsed<'_>> {
 const LISTING: i64 = i64::MAX;
 
 impl Client {
-    pub(crate) fn rename(
+    fn rename(
         &self,
         tracker: &mut Tracker,
         parsed: &Parsed<'_>,
@@ -304,7 +270,7 @@ impl Client {
         Ok(true)
     }
 
-    pub(crate) fn path(&self, name: &[u8]) -> Vec<u8> {
+    fn path(&self, name: &[u8]) -> Vec<u8> {
         let mut path = self.root.clone();
         path.push(b'/');
         path.extend(
@@ -314,7 +280,7 @@ impl Client {
         path
     }
 
-    pub(crate) fn call(
+    fn call(
         &self,
         tracker: &mut Tracker,
         name: &'static str,
@@ -332,7 +298,7 @@ impl Client {
         })
     }
 
-    pub(crate) fn on_path(
+    fn on_path(
         &self,
         tracker: &mut Tracker,
         op: Op,
@@ -344,7 +310,7 @@ impl Client {
         self.call(tracker, op.name(), outcome, &Kind::Path { op, path, args })
     }
 
-    pub(crate) fn on_file(
+    fn on_file(
         &self,
         tracker: &mut Tracker,
         op: Op,
@@ -356,7 +322,7 @@ impl Client {
         self.call(tracker, op.name(), outcome, &Kind::File { op, file, args })
     }
 
-    pub(crate) fn io(
+    fn io(
         &self,
         tracker: &mut Tracker,
         op: Op,
@@ -369,16 +335,11 @@ impl Client {
             size: Some(size),
             ..Args::default()
         };
-        let outcome = if outcome.is_ok() {
-            Outcome::Value(got)
-        } else {
-            outcome
-        };
-        self.on_file(tracker, op, fnum, args, outcome)
+        self.on_file(tracker, op, fnum, args, returning(outcome, got))
     }
 
     /// `NTCreateX` as dbench does it: mkdir for a new directory, then an open.
-    pub(crate) fn create(
+    fn create(
         &self,
         tracker: &mut Tracker,
         path: Vec<u8>,
@@ -409,11 +370,7 @@ impl Client {
             mode: (flags & O_CREAT != 0).then_some(0o600),
             ..Args::default()
         };
-        let outcome = if outcome.is_ok() {
-            Outcome::Value(fnum)
-        } else {
-            outcome
-        };
+        let outcome = returning(outcome, fnum);
         let kind = Kind::Open {
             path: PathArg::plain(path),
             args,
@@ -423,7 +380,7 @@ impl Client {
     }
 
     /// `FIND_FIRST` as dbench does it: the whole directory is read. How many bytes that were is not known.
-    pub(crate) fn list(&self, tracker: &mut Tracker, mut path: Vec<u8>) -> Result<(), TraceError> {
+    fn list(&self, tracker: &mut Tracker, mut path: Vec<u8>) -> Result<(), TraceError> {
         let slash = memchr::memrchr(b'/', &path).unwrap_or(0);
         path.truncate(slash);
         let args = Args {
@@ -450,8 +407,13 @@ impl Client {
     }
 }
 
+/// The same outcome, with what the call returned if it succeeded.
+fn returning(outcome: Outcome, value: i64) -> Outcome {
+    outcome.value().map_or(outcome, |_| Outcome::Value(value))
+}
+
 /// Arguments of a creation.
-pub(crate) fn with_mode<'a>(mode: i64) -> Args<'a> {
+fn with_mode<'a>(mode: i64) -> Args<'a> {
     Args {
         mode: Some(mode),
         ..Args::default()

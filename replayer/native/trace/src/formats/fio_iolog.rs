@@ -7,8 +7,8 @@ use crate::bytes::{number, words};
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::O_RDWR;
 use crate::error::TraceError;
-use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
-use crate::input::{Input, Line};
+use crate::formats::{Applicability, Clock, ClockKind, Format, Progress, each_line};
+use crate::input::Input;
 use crate::tracker::Tracker;
 use replayer_ops::Op;
 use rustc_hash::FxHashMap;
@@ -46,47 +46,24 @@ fn import(
 ) -> Result<Clock, TraceError> {
     tracker.events.trust_times();
     for (index, input) in inputs.into_iter().enumerate() {
-        let job = Job {
+        let mut job = Job {
             task: u64::try_from(index).unwrap_or(0),
             next_file: 3,
             ..Job::default()
         };
-        read_job(job, input, tracker, progress)?;
+        each_line(input, tracker, progress, |tracker, number, line| {
+            if number == 1 {
+                Ok(job.begin(line))
+            } else {
+                job.line(tracker, line)
+            }
+        })?;
     }
     Ok(Clock {
         kind: ClockKind::Relative,
         resolution_ns: 1_000,
         durations: false,
     })
-}
-
-fn read_job(
-    mut job: Job,
-    mut input: Input,
-    tracker: &mut Tracker,
-    progress: Progress<'_>,
-) -> Result<(), TraceError> {
-    let name = input.path.display().to_string();
-    let mut count = 0_u64;
-    loop {
-        let kind = input.next_line()?;
-        if kind == Line::End {
-            return Ok(());
-        }
-        count += 1;
-        tracker.counts.lines += 1;
-        let understood = if count == 1 {
-            job.begin(input.line())
-        } else {
-            kind == Line::Whole && job.line(tracker, input.line())?
-        };
-        if !understood {
-            tracker.counts.strange(&name, count, input.line());
-        }
-        if count.is_multiple_of(1 << 16) && !progress(tracker.counts.lines) {
-            return Err(TraceError::Interrupted);
-        }
-    }
 }
 
 impl Job {

@@ -5,7 +5,7 @@ pub(crate) mod fio_iolog;
 pub(crate) mod strace;
 
 use crate::error::TraceError;
-use crate::input::Input;
+use crate::input::{Input, Line};
 use crate::tracker::Tracker;
 
 /// Whether an importer can read what begins like this.
@@ -41,6 +41,30 @@ pub fn format_names() -> Vec<&'static str> {
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64) -> bool;
 /// Lines between two looks at whether somebody wants to stop.
 pub(crate) const PROGRESS_LINES: u64 = 1 << 16;
+
+/// Hand each line of an input to an importer with its number; those that it does not understand are counted.
+pub(crate) fn each_line(
+    mut input: Input,
+    tracker: &mut Tracker,
+    progress: Progress<'_>,
+    mut take: impl FnMut(&mut Tracker, u64, &[u8]) -> Result<bool, TraceError>,
+) -> Result<(), TraceError> {
+    let name = input.path.display().to_string();
+    for number in 1.. {
+        let kind = input.next_line()?;
+        if kind == Line::End {
+            break;
+        }
+        tracker.counts.lines += 1;
+        if kind == Line::TooLong || !take(tracker, number, input.line())? {
+            tracker.counts.strange(&name, number, input.line());
+        }
+        if number.is_multiple_of(PROGRESS_LINES) && !progress(tracker.counts.lines) {
+            return Err(TraceError::Interrupted);
+        }
+    }
+    Ok(())
+}
 
 /// Reads inputs of one capture into a tracker.
 pub(crate) type Import = fn(Vec<Input>, &mut Tracker, Progress<'_>) -> Result<Clock, TraceError>;

@@ -15,7 +15,7 @@ const CLOCKS_NS: i64 = 2_000_000;
 /// What requests are called together that nobody named.
 const NOT_NAMED: &str = "(not named)";
 
-/// What a label is called in censuses and replays: requests without a name are taken together.
+/// What a label is called in statistics and replays: requests without a name are taken together.
 #[must_use]
 pub fn label_name(label: &str) -> &str {
     let number = label.strip_prefix("request-");

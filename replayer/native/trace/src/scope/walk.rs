@@ -1,5 +1,6 @@
 //! Texts are followed to where they lead, and what was found is kept: most texts come often, or share their directories.
 
+use crate::bytes::parent;
 use crate::paths::{PathId, Paths};
 use crate::scope::{Directory, LONGEST_TEXT_BYTES, Location, Resolved, Scope, is_below};
 use std::rc::Rc;
@@ -164,19 +165,17 @@ impl Scope {
             Location::Inside(path) => {
                 let path = link(&mut self.paths, path).unwrap_or(path);
                 if let Some(root) = self.roots.iter().find(|root| root.path == path) {
-                    return Location::Outside(Rc::from(parent_of(&root.absolute)));
+                    return Location::Outside(Rc::from(parent(&root.absolute).unwrap_or_default()));
                 }
                 match self.paths.parent(path) {
                     PathId::TOP => Location::Inside(path),
                     parent => Location::Inside(parent),
                 }
             }
-            Location::Outside(absolute) => Location::Outside(Rc::from(parent_of(&absolute))),
+            Location::Outside(absolute) => {
+                Location::Outside(Rc::from(parent(&absolute).unwrap_or_default()))
+            }
             Location::Unknown => Location::Unknown,
         }
     }
-}
-
-fn parent_of(absolute: &[u8]) -> &[u8] {
-    memchr::memrchr(b'/', absolute).map_or(&[], |at| crate::bytes::cut(absolute, 0, at))
 }

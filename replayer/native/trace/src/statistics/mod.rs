@@ -1,6 +1,6 @@
-//! A census: what a trace, or the requests of one label in it, asks of a file system, in numbers that can be compared.
+//! What a trace, or the requests of one label in it, asks of a file system, in numbers that can be compared.
 //!
-//! FORMAT.md says what each number means. Events are read once, a row group at a time.
+//! FORMAT.md says what each number means. Events are read once.
 
 pub(crate) mod request_pieces;
 pub(crate) mod space;
@@ -9,12 +9,12 @@ pub(crate) mod think_time;
 
 use crate::constants::O_CREAT;
 use crate::error::TraceError;
-use crate::reader::{Trace, TreeEntry};
+use crate::reader::Trace;
 use crate::statistics::request_pieces::RequestPieces;
 use crate::statistics::space::{PrivateFiles, SpaceEstimate, WritePositions};
 use crate::statistics::tally::{Places, Tally};
 use crate::statistics::think_time::ThinkTime;
-use crate::tables::events::Event;
+use crate::tables::schema::{Event, TreeEntry};
 use replayer_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// It is no trace, is damaged, or has no request of this label.
-pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceError> {
+pub fn statistics(directory: &Path, label: Option<&str>) -> Result<String, TraceError> {
     let trace = Trace::open(directory)?;
     let pieces = RequestPieces::load(&trace, directory, label)?;
     let mut kinds = PathKinds::load(&trace)?;
@@ -35,35 +35,31 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
     let mut threads = FxHashSet::default();
     let mut span_ns = 0;
     let mut cursor = pieces.cursor();
-    let mut row = 0;
-    let mut events = trace.events()?;
-    while let Some(group) = events.next_group()? {
-        for event in &group {
-            let places = kinds.follow(event);
-            let wrote = positions.follow(event);
-            own.follow(event);
-            let piece = cursor.at(row, event.thread);
-            let is_chosen = label.is_none() || piece.is_some();
-            if is_chosen {
-                let piece = label.and(piece);
-                let most_ns = piece.map(|piece| piece.most_pause_ns(row, event));
-                pauses.choose(event, most_ns.unwrap_or(i64::MAX));
-            }
-            pauses.follow(event);
-            row += 1;
-            if let Some(piece) = piece
-                && let Some(tally) = labels.get_mut(piece.label)
-            {
-                tally.add(event, places, piece.request);
-            }
-            if is_chosen {
-                whole.add(event, places, 0);
-                // Each request is a performance of its own, which begins with the files as they were.
-                let performance = label.and(piece).map_or(0, |piece| piece.request);
-                growth.add(wrote, performance, places.written());
-                threads.insert(event.thread);
-                span_ns = span_ns.max(end_ns(event));
-            }
+    let mut events = trace.tables().events(0)?;
+    while let Some((row, event)) = events.next_event()? {
+        let places = kinds.follow(&event);
+        let wrote = positions.follow(&event);
+        own.follow(&event);
+        let piece = cursor.at(row, event.thread);
+        let is_chosen = label.is_none() || piece.is_some();
+        if is_chosen {
+            let piece = label.and(piece);
+            let most_ns = piece.map(|piece| piece.most_pause_ns(row, &event));
+            pauses.choose(&event, most_ns.unwrap_or(i64::MAX));
+        }
+        pauses.follow(&event);
+        if let Some(piece) = piece
+            && let Some(tally) = labels.get_mut(piece.label)
+        {
+            tally.add(&event, places, piece.request);
+        }
+        if is_chosen {
+            whole.add(&event, places, 0);
+            // Each request is a performance of its own, which begins with the files as they were.
+            let performance = label.and(piece).map_or(0, |piece| piece.request);
+            growth.add(wrote, performance, places.written());
+            threads.insert(event.thread);
+            span_ns = span_ns.max(end_ns(&event));
         }
     }
     if label.is_some() {

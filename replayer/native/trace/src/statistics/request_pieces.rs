@@ -3,7 +3,7 @@
 use crate::error::TraceError;
 use crate::reader::Trace;
 use crate::requests::label_name;
-use crate::tables::events::Event;
+use crate::tables::schema::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use crate::constants::{O_APPEND, O_CREAT, O_EXCL, O_TMPFILE, RWF_APPEND, RWF_NOA
 use crate::error::TraceError;
 use crate::reader::Trace;
 use crate::sharing::SharingLabel;
-use crate::tables::events::Event;
+use crate::tables::schema::Event;
 use replayer_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -236,7 +236,7 @@ impl PrivateFiles {
                 continue;
             };
             // Parents come before children.
-            let is_below = parent(path).is_some_and(|parent| below.contains(parent));
+            let is_below = crate::bytes::parent(path).is_some_and(|parent| below.contains(parent));
             if is_below || own.contains(path) {
                 below.insert(path);
                 entries += 1;
@@ -246,8 +246,4 @@ impl PrivateFiles {
         }
         Ok(json!({"entries": entries, "bytes": bytes}))
     }
-}
-
-fn parent(path: &[u8]) -> Option<&[u8]> {
-    memchr::memrchr(b'/', path).map(|end| crate::bytes::cut(path, 0, end))
 }

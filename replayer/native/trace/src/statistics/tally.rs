@@ -1,7 +1,7 @@
 //! Sums over events.
 
 use crate::constants::{F_OFD_SETLK, F_OFD_SETLKW, F_SETLK, F_SETLKW, LOCK_UN};
-use crate::tables::events::Event;
+use crate::tables::schema::Event;
 use replayer_ops::{Class, Op, errno_name, numbers};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
 //! Time between calls, and how much of it the recorder may have added.
 
 use crate::reader::Trace;
-use crate::tables::events::Event;
+use crate::tables::schema::Event;
 use serde_json::{Value, json};
 
 /// A recorder that waits for a CPU has it again after so long (chosen: with four busy programs on two CPUs strace waited up to 15 ms).

@@ -2,7 +2,7 @@
 
 use crate::call::Args;
 use crate::error::TraceError;
-use crate::tables::column::{Kind, Layout, Spec};
+use crate::tables::schema::EVENTS;
 use crate::tables::text::escaped_whole;
 use crate::tables::times::{GapSample, ThinkTimes, Ticks, TimedEvent};
 use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
@@ -10,82 +10,6 @@ use crate::tracer_overhead::{OverheadCosts, OverheadEstimator, TracerOverhead};
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 use replayer_ops::Op;
-
-/// One row. FORMAT.md says what each column means for each op.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// Number of the thread, from 0.
-    pub thread: u32,
-    /// When it was entered, since the begin of the trace.
-    pub start_ns: i64,
-    /// How long it took as recorded, if that is known.
-    pub duration_ns: Option<i64>,
-    /// Think time before it on its thread, without what the tracing added.
-    pub gap_ns: i64,
-    /// The event that its thread was kept waiting by last.
-    pub after: Option<u64>,
-    /// Think time since that had ended.
-    pub after_ns: Option<i64>,
-    /// What it did.
-    pub op: Op,
-    /// Row of its path in the table `paths`.
-    pub path: Option<u32>,
-    /// Row of its second path.
-    pub to_path: Option<u32>,
-    /// Number of the open description it used, or made.
-    pub file: Option<u32>,
-    /// Number of its second open description.
-    pub to_file: Option<u32>,
-    /// Flags, by op.
-    pub flags: Option<i64>,
-    /// Mode, by op.
-    pub mode: Option<i64>,
-    /// Bytes asked for, by op.
-    pub size: Option<i64>,
-    /// Position, by op.
-    pub offset: Option<i64>,
-    /// Entries that a listing returned.
-    pub entries: Option<i64>,
-    /// Owner to be set.
-    pub uid: Option<i64>,
-    /// Group to be set.
-    pub gid: Option<i64>,
-    /// Access time to be set.
-    pub atime_ns: Option<i64>,
-    /// Modification time to be set.
-    pub mtime_ns: Option<i64>,
-    /// Name of an attribute, target of a symlink, name of a command.
-    pub text: Option<Vec<u8>>,
-    /// What it returned; an error is its number, negative.
-    pub result: i64,
-}
-
-#[rustfmt::skip]
-pub(crate) const SPECS: [Spec; 23] = [
-    Spec::new("thread", Kind::Int32, Layout::Split),
-    Spec::new("start_ticks", Kind::Int64, Layout::Delta),
-    Spec::new("duration_ticks", Kind::Int64, Layout::Split).or_null(),
-    Spec::new("gap_ns", Kind::Int64, Layout::Plain).or_null(),
-    Spec::new("op", Kind::Text, Layout::Dictionary),
-    Spec::new("path", Kind::Int32, Layout::Split).or_null(),
-    Spec::new("to_path", Kind::Int32, Layout::Delta).or_null(),
-    Spec::new("file", Kind::Int32, Layout::Delta).or_null(),
-    Spec::new("to_file", Kind::Int32, Layout::Split).or_null(),
-    Spec::new("flags", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("mode", Kind::Int64, Layout::Split).or_null(),
-    Spec::new("size", Kind::Int64, Layout::Plain).or_null(),
-    Spec::new("offset", Kind::Int64, Layout::Delta).or_null(),
-    Spec::new("entries", Kind::Int64, Layout::Split).or_null(),
-    Spec::new("uid", Kind::Int64, Layout::Plain).or_null(),
-    Spec::new("gid", Kind::Int64, Layout::Plain).or_null(),
-    Spec::new("atime_ns", Kind::Int64, Layout::Plain).or_null(),
-    Spec::new("mtime_ns", Kind::Int64, Layout::Plain).or_null(),
-    Spec::new("text", Kind::Text, Layout::Dictionary).or_null(),
-    Spec::new("result", Kind::Int64, Layout::Plain),
-    Spec::new("between", Kind::Int32, Layout::Split).or_null(),
-    Spec::new("after", Kind::Int64, Layout::Delta).or_null(),
-    Spec::new("after_ns", Kind::Int64, Layout::Plain).or_null(),
-];
 
 /// A row that is being written.
 pub(crate) struct Row<'a> {
@@ -147,7 +71,7 @@ impl EventWriter {
     /// `asked` holds what a user said about the tracing's own cost.
     pub(crate) fn create(sink: Sink, asked: TracerOverhead) -> Self {
         Self {
-            table: TableWriter::to(sink, "events", &SPECS),
+            table: TableWriter::to(sink, "events", &EVENTS),
             // Room that is not used is never touched.
             waiting: Vec::with_capacity(GROUP_ROWS),
             first_waiting: 0,
@@ -190,47 +114,23 @@ impl EventWriter {
             sample,
             result: row.result,
         });
-        let [
-            thread,
-            _,
-            _,
-            _,
-            _,
-            path,
-            to_path,
-            file,
-            to_file,
-            flags,
-            mode,
-            size,
-            offset,
-            entries,
-            uid,
-            gid,
-            atime,
-            mtime,
-            text,
-            ..,
-        ] = &mut self.table.columns[..]
-        else {
+        let [thread, _, _, _, _, columns @ ..] = &mut self.table.columns[..] else {
             return Ok(());
         };
         thread.push(Some(i64::from(row.thread)));
-        path.put(at, row.path.map(i64::from));
-        to_path.put(at, row.to_path.map(i64::from));
-        file.put(at, row.file.map(i64::from));
-        to_file.put(at, row.to_file.map(i64::from));
-        flags.put(at, row.args.flags);
-        mode.put(at, row.args.mode);
-        size.put(at, row.args.size);
-        offset.put(at, row.args.offset);
-        entries.put(at, row.args.entries);
-        uid.put(at, row.args.uid);
-        gid.put(at, row.args.gid);
-        atime.put(at, row.args.atime_ns);
-        mtime.put(at, row.args.mtime_ns);
-        if let Some(value) = &row.args.text {
-            text.put_text(at, Some(escaped_whole(value.to_vec())));
+        let args = row.args;
+        let named = [row.path, row.to_path, row.file, row.to_file];
+        let [path, to_path, file, to_file] = named.map(|number| number.map(i64::from));
+        #[rustfmt::skip]
+        let values = [
+            path, to_path, file, to_file, args.flags, args.mode, args.size, args.offset, args.entries, args.uid, args.gid,
+            args.atime_ns, args.mtime_ns,
+        ];
+        for (column, value) in columns.iter_mut().zip(values) {
+            column.put(at, value);
+        }
+        if let (Some(column), Some(value)) = (columns.get_mut(values.len()), &args.text) {
+            column.put_text(at, Some(escaped_whole(value.to_vec())));
         }
         Ok(())
     }

@@ -1,180 +1,372 @@
-//! Reads tables: a row group at a time, with every column checked against what the format says.
+//! Reads tables from the first row to the last in constant memory, many readers at once over one open file.
+//!
+//! A batch of each wanted column is decoded at a time, so memory does not depend on the size of row groups.
 
 use crate::error::TraceError;
 use crate::tables::column::{Kind, Spec};
-use crate::tables::pages::column_reader;
-use parquet::column::reader::ColumnReader;
+use bytes::Bytes;
+use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::data_type::ByteArray;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{
+    ChunkReader, FileReader, Length, RowGroupReader, SerializedFileReader,
+};
 use parquet::schema::types::ColumnDescriptor;
 use std::fs::File;
+use std::io::{BufReader, Read};
+use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-/// The most rows that a row group may have: bounds what a reader holds.
+/// Rows that are decoded at a time (chosen: 20 columns of them fit into a second-level cache).
+const BATCH_ROWS: usize = 8 << 10;
+/// The most rows that a row group may have.
 const MOST_GROUP_ROWS: i64 = 1 << 20;
 
-/// Values of a column in a row group.
-#[derive(Debug)]
-pub(crate) enum Values {
-    Ints(Vec<Option<i64>>),
-    Texts(Vec<Option<ByteArray>>),
-    /// The file has no such column: no row has a value.
-    Blank,
+/// A file that is read at positions of each reader's own.
+#[derive(Debug, Clone)]
+struct Positioned {
+    file: Arc<File>,
+    len: u64,
 }
 
-impl Values {
-    pub(crate) fn int(&self, row: usize) -> Option<i64> {
-        match self {
-            Self::Ints(values) => values.get(row).copied().flatten(),
-            Self::Texts(_) | Self::Blank => None,
+/// A reader of it, from some position on.
+struct From {
+    file: Arc<File>,
+    offset: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read_at(buffer, self.offset)?;
+        self.offset += u64::try_from(read).unwrap_or(0);
+        Ok(read)
+    }
+}
+
+impl Length for Positioned {
+    fn len(&self) -> u64 {
+        self.len
+    }
+}
+
+impl ChunkReader for Positioned {
+    type T = BufReader<From>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(BufReader::new(From {
+            file: Arc::clone(&self.file),
+            offset: start,
+        }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let end = u64::try_from(length)
+            .ok()
+            .and_then(|length| start.checked_add(length));
+        if end.is_none_or(|end| end > self.len) {
+            return Err(ParquetError::EOF(format!(
+                "{length} bytes at {start} are beyond the end"
+            )));
         }
-    }
-
-    pub(crate) fn text(&self, row: usize) -> Option<&str> {
-        match self {
-            Self::Texts(values) => {
-                let bytes = values.get(row)?.as_ref()?;
-                std::str::from_utf8(bytes.data()).ok()
-            }
-            Self::Ints(_) | Self::Blank => None,
-        }
+        let mut bytes = vec![0; length];
+        self.file.read_exact_at(&mut bytes, start)?;
+        Ok(bytes.into())
     }
 }
 
-/// A row group in memory.
-#[derive(Debug)]
-pub(crate) struct Group {
-    pub(crate) rows: usize,
-    pub(crate) columns: Vec<Values>,
-}
-
-impl Group {
-    pub(crate) fn int(&self, column: usize, row: usize) -> Option<i64> {
-        self.columns.get(column)?.int(row)
-    }
-
-    pub(crate) fn text(&self, column: usize, row: usize) -> Option<&str> {
-        self.columns.get(column)?.text(row)
-    }
-}
-
-/// A table that is being read.
-pub(crate) struct TableReader {
+/// A table whose file is open: read as often, and by as many at once, as one likes, wherever the readers may look.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenTable {
     path: PathBuf,
-    reader: Box<dyn FileReader>,
-    specs: &'static [Spec],
-    /// Where the file has each column, if it has it.
-    places: Vec<Option<usize>>,
-    next_group: usize,
+    source: Positioned,
 }
 
-impl TableReader {
-    pub(crate) fn open(
-        directory: &Path,
-        name: &str,
-        specs: &'static [Spec],
-    ) -> Result<Self, TraceError> {
+impl OpenTable {
+    pub(crate) fn open(directory: &Path, name: &str) -> Result<Self, TraceError> {
         let path = directory.join(format!("{name}.parquet"));
         let file = File::open(&path).map_err(TraceError::io(&path))?;
-        let reader = guarded(&path, || SerializedFileReader::new(file))?;
-        Self::over(path, Box::new(reader), specs)
-    }
-
-    /// Read a table from memory.
-    pub(crate) fn memory(
-        name: &str,
-        bytes: Vec<u8>,
-        specs: &'static [Spec],
-    ) -> Result<Self, TraceError> {
-        let path = PathBuf::from(name);
-        let reader = guarded(&path, || {
-            SerializedFileReader::new(bytes::Bytes::from(bytes))
-        })?;
-        Self::over(path, Box::new(reader), specs)
-    }
-
-    fn over(
-        path: PathBuf,
-        reader: Box<dyn FileReader>,
-        specs: &'static [Spec],
-    ) -> Result<Self, TraceError> {
-        let places = places(&*reader, specs).ok_or_else(|| {
-            damaged(
-                &path,
-                "its columns are not those that the format of the trace asks for",
-            )
-        })?;
+        let len = file.metadata().map_err(TraceError::io(&path))?.len();
+        let file = Arc::new(file);
         Ok(Self {
             path,
-            reader,
-            specs,
-            places,
-            next_group: 0,
+            source: Positioned { file, len },
         })
     }
 
-    fn damaged(&self, message: &str) -> TraceError {
-        damaged(&self.path, message)
+    fn reader(&self) -> Result<SerializedFileReader<Positioned>, TraceError> {
+        guarded(&self.path, || {
+            SerializedFileReader::new(self.source.clone())
+        })
     }
 
-    /// The next row group, or None after the last.
-    pub(crate) fn next_group(&mut self) -> Result<Option<Group>, TraceError> {
-        let group = self.group(self.next_group)?;
-        self.next_group += usize::from(group.is_some());
-        Ok(group)
+    /// The first row of each row group, and behind them the number of rows.
+    pub(crate) fn group_bounds(&self) -> Result<Vec<u64>, TraceError> {
+        let mut bounds = vec![0_u64];
+        for group in self.reader()?.metadata().row_groups() {
+            let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+            bounds.push(bounds.last().map_or(0, |end| end.saturating_add(rows)));
+        }
+        Ok(bounds)
     }
 
-    /// How many rows each row group has.
-    pub(crate) fn group_lengths(&self) -> Vec<u64> {
-        let groups = self.reader.metadata().row_groups().iter();
-        groups
-            .map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
-            .collect()
+    pub(crate) fn rows_count(&self) -> Result<u64, TraceError> {
+        Ok(self.group_bounds()?.last().copied().unwrap_or(0))
     }
 
-    /// A row group by its number, or None where there is none.
-    pub(crate) fn group(&self, number: usize) -> Result<Option<Group>, TraceError> {
-        if number >= self.reader.num_row_groups() {
-            return Ok(None);
-        }
-        let group = guarded(&self.path, || self.reader.get_row_group(number))?;
-        let rows = group.metadata().num_rows();
-        if !(0..=MOST_GROUP_ROWS).contains(&rows) {
-            return Err(self.damaged(&format!(
-                "a row group has {rows} rows, at most {MOST_GROUP_ROWS} are allowed"
-            )));
-        }
-        let rows = usize::try_from(rows).unwrap_or(0);
-        let mut columns = Vec::with_capacity(self.specs.len());
-        for (&spec, &place) in self.specs.iter().zip(&self.places) {
-            let Some(index) = place else {
-                columns.push(Values::Blank);
-                continue;
-            };
-            let values = guarded(&self.path, || read_column(&*group, index, spec, rows))?;
-            let Some(values) = values else {
-                return Err(self.damaged(&format!(
-                    "column {} has not the {rows} rows it should have",
-                    spec.name
-                )));
-            };
-            columns.push(values);
-        }
-        Ok(Some(Group { rows, columns }))
+    /// Begin to read; columns whose bit is not in `wanted` are left out.
+    pub(crate) fn rows(&self, specs: &'static [Spec], wanted: u32) -> Result<Rows, TraceError> {
+        let reader = self.reader()?;
+        let Some(places) = places(&reader, specs) else {
+            let message = "its columns are not those that the format of the trace asks for";
+            return Err(TraceError::broken(&self.path, message));
+        };
+        Ok(Rows {
+            path: self.path.clone(),
+            reader,
+            wanted,
+            places,
+            batches: specs.iter().map(|spec| Batch::new(*spec)).collect(),
+            columns: Vec::new(),
+            next_group: 0,
+            left_in_group: 0,
+            left_in_batch: 0,
+            batch_number: 0,
+            row: 0,
+        })
     }
 }
 
-fn damaged(path: &Path, message: &str) -> TraceError {
-    TraceError::damaged(
-        path,
-        message,
-        "the trace is damaged: import or copy it again",
-    )
+/// Call the Parquet library; what it cannot read is an error, never a panic.
+fn guarded<T>(path: &Path, call: impl FnOnce() -> ParquetResult<T>) -> Result<T, TraceError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(TraceError::parquet(path)),
+        Err(_) => Err(TraceError::broken(
+            path,
+            "is no Parquet file that can be read",
+        )),
+    }
+}
+
+/// The next values of a column.
+struct Batch {
+    spec: Spec,
+    small: Vec<i32>,
+    ints: Vec<i64>,
+    texts: Vec<ByteArray>,
+    defined: Vec<i16>,
+    /// The next row and the next value.
+    at: usize,
+    value: usize,
+}
+
+impl Batch {
+    fn new(spec: Spec) -> Self {
+        Self {
+            spec,
+            small: Vec::new(),
+            ints: Vec::new(),
+            texts: Vec::new(),
+            defined: Vec::new(),
+            at: 0,
+            value: 0,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.small.clear();
+        self.ints.clear();
+        self.texts.clear();
+        self.defined.clear();
+        self.at = 0;
+        self.value = 0;
+    }
+
+    /// Decode so many rows; false where there are not as many.
+    fn fill(&mut self, column: &mut ColumnReader, rows: usize) -> ParquetResult<bool> {
+        self.clear();
+        let defined = self.spec.nullable.then_some(&mut self.defined);
+        let (records, values, _) = match (self.spec.kind, column) {
+            (Kind::Int32, ColumnReader::Int32ColumnReader(reader)) => {
+                reader.read_records(rows, defined, None, &mut self.small)?
+            }
+            (Kind::Int64, ColumnReader::Int64ColumnReader(reader)) => {
+                reader.read_records(rows, defined, None, &mut self.ints)?
+            }
+            (Kind::Text, ColumnReader::ByteArrayColumnReader(reader)) => {
+                reader.read_records(rows, defined, None, &mut self.texts)?
+            }
+            _ => return Ok(false),
+        };
+        let there = if self.spec.nullable {
+            self.defined.iter().filter(|level| **level > 0).count()
+        } else {
+            rows
+        };
+        let given = self.small.len() + self.ints.len() + self.texts.len();
+        Ok(records == rows && values == there && given == there)
+    }
+
+    /// The place of the next row's value, if it has one.
+    fn advance(&mut self) -> Option<usize> {
+        if self.spec.nullable {
+            let level = self.defined.get(self.at).copied().unwrap_or(0);
+            self.at += 1;
+            if level == 0 {
+                return None;
+            }
+        }
+        self.value += 1;
+        Some(self.value - 1)
+    }
+
+    fn int(&mut self) -> Option<i64> {
+        let at = self.advance()?;
+        if self.spec.kind == Kind::Int32 {
+            self.small.get(at).copied().map(i64::from)
+        } else {
+            self.ints.get(at).copied()
+        }
+    }
+
+    fn text(&mut self) -> Option<&[u8]> {
+        let at = self.advance()?;
+        self.texts.get(at).map(ByteArray::data)
+    }
+}
+
+/// A table that is being read. After `advance`, each wanted column is asked once for its value.
+pub(crate) struct Rows {
+    path: PathBuf,
+    reader: SerializedFileReader<Positioned>,
+    wanted: u32,
+    /// Where the file has each column, if it has it.
+    places: Vec<Option<usize>>,
+    batches: Vec<Batch>,
+    columns: Vec<Option<ColumnReader>>,
+    next_group: usize,
+    left_in_group: usize,
+    left_in_batch: usize,
+    batch_number: u64,
+    row: u64,
+}
+
+impl Rows {
+    /// Go to the next row. Returns its number, None after the last.
+    pub(crate) fn advance(&mut self) -> Result<Option<u64>, TraceError> {
+        while self.left_in_batch == 0 {
+            if self.left_in_group == 0 && !self.open_group()? {
+                return Ok(None);
+            }
+            self.decode()?;
+        }
+        self.left_in_batch -= 1;
+        self.row += 1;
+        Ok(Some(self.row - 1))
+    }
+
+    /// Before the first row only: begin with the row group that holds this row.
+    pub(crate) fn skip_to(&mut self, row: u64) -> Result<(), TraceError> {
+        while self.next_group < self.reader.num_row_groups() {
+            let rows = self.rows_of_next()?;
+            let end = self.row.saturating_add(u64::try_from(rows).unwrap_or(0));
+            if end > row {
+                return Ok(());
+            }
+            self.row = end;
+            self.next_group += 1;
+        }
+        Ok(())
+    }
+
+    fn rows_of_next(&self) -> Result<usize, TraceError> {
+        let rows = self.reader.metadata().row_group(self.next_group).num_rows();
+        if !(0..=MOST_GROUP_ROWS).contains(&rows) {
+            let message =
+                format!("a row group has {rows} rows, at most {MOST_GROUP_ROWS} are allowed");
+            return Err(TraceError::broken(&self.path, message));
+        }
+        Ok(usize::try_from(rows).unwrap_or(0))
+    }
+
+    fn open_group(&mut self) -> Result<bool, TraceError> {
+        if self.next_group >= self.reader.num_row_groups() {
+            return Ok(false);
+        }
+        self.left_in_group = self.rows_of_next()?;
+        let group = guarded(&self.path, || self.reader.get_row_group(self.next_group))?;
+        self.columns.clear();
+        for (number, place) in self.places.iter().enumerate() {
+            let column = match place {
+                Some(index) if self.wanted & 1 << number != 0 => {
+                    Some(guarded(&self.path, || column_reader(&*group, *index))?)
+                }
+                _ => None,
+            };
+            self.columns.push(column);
+        }
+        self.next_group += 1;
+        Ok(true)
+    }
+
+    fn decode(&mut self) -> Result<(), TraceError> {
+        let rows = self.left_in_group.min(BATCH_ROWS);
+        for (batch, column) in self.batches.iter_mut().zip(&mut self.columns) {
+            let Some(column) = column else {
+                continue;
+            };
+            if !guarded(&self.path, || batch.fill(column, rows))? {
+                let message = format!("column {} has not all its rows", batch.spec.name);
+                return Err(TraceError::broken(&self.path, message));
+            }
+        }
+        self.left_in_group -= rows;
+        self.left_in_batch = rows;
+        self.batch_number += 1;
+        Ok(())
+    }
+
+    /// The number of the row's batch: what was said of texts of another one is not true any more.
+    pub(crate) fn batch(&self) -> u64 {
+        self.batch_number
+    }
+
+    pub(crate) fn int(&mut self, column: usize) -> Option<i64> {
+        self.batches.get_mut(column)?.int()
+    }
+
+    pub(crate) fn text(&mut self, column: usize) -> Option<&[u8]> {
+        self.batches.get_mut(column)?.text()
+    }
+
+    /// The number in a column that must have one. None where it does not fit.
+    pub(crate) fn number<N: TryFrom<i64>>(&mut self, column: usize) -> Option<N> {
+        N::try_from(self.int(column)?).ok()
+    }
+
+    /// The number in a column that may have one. An error where it does not fit.
+    pub(crate) fn optional<N: TryFrom<i64>>(
+        &mut self,
+        column: usize,
+    ) -> Result<Option<N>, N::Error> {
+        self.int(column).map(N::try_from).transpose()
+    }
+
+    pub(crate) fn string(&mut self, column: usize) -> Option<&str> {
+        std::str::from_utf8(self.text(column)?).ok()
+    }
+
+    /// An error that says which row it was.
+    pub(crate) fn wrong(&self) -> TraceError {
+        let row = self.row.saturating_sub(1);
+        TraceError::broken(&self.path, format!("row {row} holds an invalid value"))
+    }
 }
 
 /// Where a file has each column; None where it has others, or lacks one that must have values.
-pub(crate) fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Option<usize>>> {
+fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Option<usize>>> {
     let schema = reader.metadata().file_metadata().schema_descr();
     let fits = |column: &ColumnDescriptor, spec: &Spec| {
         column.physical_type() == spec.physical()
@@ -194,73 +386,72 @@ pub(crate) fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Opti
     columns.next().is_none().then_some(places)
 }
 
-/// Call the Parquet library; what it cannot read is an error, never a panic.
-fn guarded<T>(
-    path: &Path,
-    call: impl FnOnce() -> parquet::errors::Result<T>,
-) -> Result<T, TraceError> {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(TraceError::parquet(path)),
-        Err(_) => Err(damaged(path, "is no Parquet file that can be read")),
+/// Read a column of a row group.
+fn column_reader(group: &dyn RowGroupReader, index: usize) -> ParquetResult<ColumnReader> {
+    let description = group.metadata().schema_descr().column(index);
+    let pages = CheckedPages(group.get_column_page_reader(index)?);
+    Ok(get_column_reader(description, Box::new(pages)))
+}
+
+/// Refuses dictionaries that claim more values than they have bytes: the library would allocate them all.
+struct CheckedPages(Box<dyn PageReader>);
+
+fn checked(page: Page) -> ParquetResult<Page> {
+    match &page {
+        Page::DictionaryPage {
+            buf, num_values, ..
+        } if usize::try_from(*num_values).map_or(true, |values| values > buf.len()) => {
+            let message = format!(
+                "a dictionary of {} bytes claims {num_values} values",
+                buf.len()
+            );
+            Err(ParquetError::General(message))
+        }
+        _ => Ok(page),
     }
 }
 
-/// All values of a column; None where there are not as many as there should be.
-fn read_column(
-    group: &dyn RowGroupReader,
-    index: usize,
-    spec: Spec,
-    rows: usize,
-) -> parquet::errors::Result<Option<Values>> {
-    let mut defined: Vec<i16> = Vec::new();
-    let levels = spec.nullable.then_some(&mut defined);
-    let values = match column_reader(group, index)? {
-        ColumnReader::Int32ColumnReader(mut reader) => {
-            let mut ints: Vec<i32> = Vec::new();
-            reader.read_records(rows, levels, None, &mut ints)?;
-            Values::Ints(spread(
-                ints.into_iter().map(i64::from),
-                &defined,
-                spec,
-                rows,
-            ))
-        }
-        ColumnReader::Int64ColumnReader(mut reader) => {
-            let mut ints: Vec<i64> = Vec::new();
-            reader.read_records(rows, levels, None, &mut ints)?;
-            Values::Ints(spread(ints.into_iter(), &defined, spec, rows))
-        }
-        ColumnReader::ByteArrayColumnReader(mut reader) => {
-            let mut texts: Vec<ByteArray> = Vec::new();
-            reader.read_records(rows, levels, None, &mut texts)?;
-            Values::Texts(spread(texts.into_iter(), &defined, spec, rows))
-        }
-        _ => return Ok(None),
-    };
-    let count = match &values {
-        Values::Ints(values) => values.len(),
-        Values::Texts(values) => values.len(),
-        Values::Blank => rows,
-    };
-    let fits = (spec.kind == Kind::Text) == matches!(values, Values::Texts(_));
-    Ok((count == rows && fits).then_some(values))
+impl Iterator for CheckedPages {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<ParquetResult<Page>> {
+        self.get_next_page().transpose()
+    }
 }
 
-/// Values with their nulls in place.
-fn spread<T>(
-    values: impl Iterator<Item = T>,
-    defined: &[i16],
-    spec: Spec,
-    rows: usize,
-) -> Vec<Option<T>> {
-    let mut values = values;
-    if spec.nullable {
-        defined
-            .iter()
-            .take(rows)
-            .map(|&level| if level > 0 { values.next() } else { None })
-            .collect()
-    } else {
-        values.take(rows).map(Some).collect()
+impl PageReader for CheckedPages {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        self.0.get_next_page()?.map(checked).transpose()
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.0.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.0.skip_next_page()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parquet::basic::Encoding;
+
+    fn dictionary(bytes: usize, num_values: u32) -> Page {
+        Page::DictionaryPage {
+            buf: vec![0; bytes].into(),
+            num_values,
+            encoding: Encoding::PLAIN,
+            is_sorted: false,
+        }
+    }
+
+    #[test]
+    fn a_dictionary_that_claims_more_than_it_has_is_refused() {
+        assert!(checked(dictionary(32, 32)).is_ok());
+        let refused = checked(dictionary(32, u32::MAX)).unwrap_err().to_string();
+        assert!(refused.contains("a dictionary of 32 bytes claims 4294967295 values"));
+        assert!(checked(dictionary(32, 33)).is_err());
     }
 }

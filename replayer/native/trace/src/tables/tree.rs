@@ -3,22 +3,13 @@
 use crate::call::FileKind;
 use crate::error::TraceError;
 use crate::paths::{NameId, PathId, Paths};
-use crate::tables::column::{Kind, Layout, Spec};
+use crate::tables::schema;
 use crate::tables::text::escaped;
 use crate::tables::write::TableWriter;
 use crate::tree::{Node, NodeId, Tree};
 use parquet::data_type::ByteArray;
 use serde_json::{Value, json};
 use std::path::Path;
-
-pub(crate) const SPECS: [Spec; 6] = [
-    Spec::new("path", Kind::Int32, Layout::Delta),
-    Spec::new("type", Kind::Text, Layout::Dictionary),
-    Spec::new("size", Kind::Int64, Layout::Split),
-    Spec::new("mode", Kind::Int32, Layout::Split).or_null(),
-    Spec::new("link", Kind::Text, Layout::Dictionary).or_null(),
-    Spec::new("known_from", Kind::Text, Layout::Dictionary),
-];
 
 /// Mode of a file of which only that is known (chosen: what programs that are installed have).
 const EXECUTABLE: u32 = 0o755;
@@ -74,7 +65,7 @@ pub(crate) fn write(
     paths: &mut Paths,
     needed: &[Needed],
 ) -> Result<Value, TraceError> {
-    let mut table = TableWriter::create(directory, "tree", &SPECS)?;
+    let mut table = TableWriter::create(directory, "tree", &schema::TREE)?;
     let mut figures = Figures::default();
     for needed in needed {
         let Some(node) = tree.nodes.get(needed.index) else {

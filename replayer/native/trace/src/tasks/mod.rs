@@ -52,7 +52,7 @@ pub(crate) enum EarlyResult {
 }
 
 /// One thread of the traced program.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Task {
     files: usize,
     cwd: usize,
@@ -176,22 +176,8 @@ impl Tasks {
             Task {
                 files,
                 cwd,
-                thread: None,
-                last_end_ns: None,
-                last_op: None,
-                calls_then: 0,
-                last_call: None,
-                early: None,
-                spawning: None,
-                spawning_ns: None,
-                last_event: None,
                 predecessors,
-                awaited: WaitTime::default(),
-                awaited_after: WaitTime::default(),
-                polled: PollTime::default(),
-                moving: WaitTime::default(),
-                told: false,
-                awaited_by: None,
+                ..Task::default()
             },
         );
     }

@@ -39,14 +39,6 @@ pub struct TracerOverhead {
     pub computed: Option<ComputeTime>,
 }
 
-impl TracerOverhead {
-    /// What is known when nothing was asked for.
-    #[must_use]
-    pub fn unknown() -> Self {
-        Self::default()
-    }
-}
-
 /// What tracing added, by call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OverheadCosts {

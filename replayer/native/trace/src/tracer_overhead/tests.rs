@@ -15,7 +15,7 @@ fn each_kind_of_call_has_a_cost_of_its_own() {
         estimator.after(poll, 12_150);
         estimator.took(Op::Lseek, Some(3_000 + at * 100));
     }
-    let costs = estimator.costs(&TracerOverhead::unknown());
+    let costs = estimator.costs(&TracerOverhead::default());
     assert_eq!(costs.call_ns, Some(3_350));
     // Of poll, whose gaps do not spread at all.
     assert_eq!(costs.gap_ns, Some(12_000));
@@ -38,7 +38,7 @@ fn the_mean_of_what_spreads_least_is_taken_off() {
         );
         estimator.after(OPEN, 10_150 + at * 1_000);
     }
-    let costs = estimator.costs(&TracerOverhead::unknown());
+    let costs = estimator.costs(&TracerOverhead::default());
     assert_eq!(costs.after(Op::Read, false), 10_000 * 1_098 / 1_000);
 }
 
@@ -61,7 +61,7 @@ fn few_calls_do_not_say_how_far_the_tracer_spreads_and_its_hiccups_count() {
                 gap_ns: 8_000,
                 spread,
             }),
-            ..TracerOverhead::unknown()
+            ..TracerOverhead::default()
         };
         estimator.costs(&asked).after(Op::Read, false)
     };
@@ -78,7 +78,7 @@ fn the_tracer_is_taken_at_its_usual_speed_even_if_it_is_fast_for_a_while() {
         let base_ns = if at < 200 { 8_150 } else { 20_150 };
         estimator.after(Class::of_event(Op::Read, false), base_ns + at % 10 * 10);
     }
-    let costs = estimator.costs(&TracerOverhead::unknown());
+    let costs = estimator.costs(&TracerOverhead::default());
     let after_read_ns = costs.after(Op::Read, false);
     assert!((17_000..20_100).contains(&after_read_ns), "{after_read_ns}");
 }
@@ -90,12 +90,12 @@ fn what_was_given_is_kept_and_too_few_samples_prove_nothing() {
     let given = TracerOverhead {
         call_ns: Some(2_700),
         gap_ns: Some(7_000),
-        ..TracerOverhead::unknown()
+        ..TracerOverhead::default()
     };
     let costs = estimator.costs(&given);
     assert_eq!((costs.call_ns, costs.gap_ns), (Some(2_700), Some(7_000)));
     assert_eq!(costs.after(Op::Open, false), 7_000);
-    let costs = estimator.costs(&TracerOverhead::unknown());
+    let costs = estimator.costs(&TracerOverhead::default());
     assert_eq!((costs.call_ns, costs.gap_ns), (None, None));
     assert_eq!(costs.after(Op::Open, false), 0);
     let probed = TracerOverhead {
@@ -105,7 +105,7 @@ fn what_was_given_is_kept_and_too_few_samples_prove_nothing() {
             spread: 1_000,
         }),
         method: "a probe".to_owned(),
-        ..TracerOverhead::unknown()
+        ..TracerOverhead::default()
     };
     let costs = estimator.costs(&probed);
     assert_eq!((costs.call_ns, costs.gap_ns), (Some(3_000), Some(8_000)));
@@ -133,7 +133,7 @@ fn as_much_is_left_of_all_gaps_as_the_program_had_cpu_time() {
     let left = |user_ns: i64, calls| {
         let asked = TracerOverhead {
             computed: Some(ComputeTime::while_recorded(user_ns + calls * 700, calls)),
-            ..TracerOverhead::unknown()
+            ..TracerOverhead::default()
         };
         let costs = estimator.costs(&asked);
         assert_eq!(costs.most_owed_ns, 0);
@@ -162,12 +162,12 @@ fn what_a_long_gap_was_filled_with_is_nobodys_guess() {
         estimator.after(read, 10_150 + at % 7 * 100);
     }
     let alone = estimator
-        .costs(&TracerOverhead::unknown())
+        .costs(&TracerOverhead::default())
         .after(Op::Read, false);
     estimator.after(read, 5_000_000_000);
     let asked = TracerOverhead {
         computed: Some(ComputeTime::while_recorded(1_000_000_000, 1_000)),
-        ..TracerOverhead::unknown()
+        ..TracerOverhead::default()
     };
     assert_eq!(estimator.costs(&asked).after(Op::Read, false), alone);
 }
@@ -182,7 +182,7 @@ fn rehearsed(user_ns: i64, calls: i64, waited_ns: Option<i64>) -> TracerOverhead
             }),
             ..ComputeTime::while_recorded(user_ns, calls)
         }),
-        ..TracerOverhead::unknown()
+        ..TracerOverhead::default()
     }
 }
 
@@ -253,7 +253,7 @@ fn what_is_taken_off_besides_is_told_apart() {
     );
     assert_eq!(more_ns(20_000_000), 0); // it is less than what is usual: nothing more is taken off
     assert_eq!(
-        kept_and_lost(0).costs(&TracerOverhead::unknown()).more_ns,
+        kept_and_lost(0).costs(&TracerOverhead::default()).more_ns,
         0
     );
     let mut small = OverheadEstimator::new();

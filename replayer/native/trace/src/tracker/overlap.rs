@@ -16,34 +16,16 @@ use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 /// What an entry of a listing takes at most (getdents64(2): its head, and a name of 255 bytes): one that had no room left was not whole.
 const LONGEST_ENTRY_BYTES: i64 = 280;
 
+/// System calls that may do something that results of others show.
+#[rustfmt::skip]
+const SHOWN_BY_OTHERS: [&[u8]; 23] = [
+    b"open", b"openat", b"openat2", b"creat", b"mkdir", b"mkdirat", b"mknod", b"mknodat", b"rmdir", b"unlink", b"unlinkat", b"rename",
+    b"renameat", b"renameat2", b"link", b"linkat", b"symlink", b"symlinkat", b"write", b"writev", b"pwrite64", b"pwritev", b"pwritev2",
+];
+
 /// Whether a system call may do something that results of others show.
 pub(crate) fn may_show(name: &[u8]) -> bool {
-    matches!(
-        name,
-        b"open"
-            | b"openat"
-            | b"openat2"
-            | b"creat"
-            | b"mkdir"
-            | b"mkdirat"
-            | b"mknod"
-            | b"mknodat"
-            | b"rmdir"
-            | b"unlink"
-            | b"unlinkat"
-            | b"rename"
-            | b"renameat"
-            | b"renameat2"
-            | b"link"
-            | b"linkat"
-            | b"symlink"
-            | b"symlinkat"
-            | b"write"
-            | b"writev"
-            | b"pwrite64"
-            | b"pwritev"
-            | b"pwritev2"
-    )
+    SHOWN_BY_OTHERS.contains(&name)
 }
 
 /// What the result of a call needs that is not known to be so.

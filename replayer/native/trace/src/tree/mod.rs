@@ -27,7 +27,7 @@ impl NodeId {
 }
 
 /// What is known of a file.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "independent facts, not states"
@@ -66,31 +66,6 @@ pub(crate) struct Node {
     pub(crate) names: Names,
     /// Where a symlink leads: a place of the trace, and its text.
     pub(crate) link: Option<(PathId, Box<[u8]>)>,
-}
-
-impl Node {
-    fn new(kind: FileKind) -> Self {
-        Self {
-            kind,
-            origin: None,
-            doubtful_origin: None,
-            mode: None,
-            executable: false,
-            first_size: 0,
-            first_size_is_exact: false,
-            size: 0,
-            size_is_seen: false,
-            changed: false,
-            resized: false,
-            confirmed: false,
-            walked: false,
-            listed: false,
-            complete: false,
-            declared: false,
-            names: Names::default(),
-            link: None,
-        }
-    }
 }
 
 /// How many names there are in a directory.
@@ -173,8 +148,11 @@ pub(crate) struct Tree {
 
 impl Tree {
     pub(crate) fn new() -> Self {
-        let mut top = Node::new(FileKind::Directory);
-        top.confirmed = true;
+        let top = Node {
+            kind: FileKind::Directory,
+            confirmed: true,
+            ..Node::default()
+        };
         Self {
             nodes: vec![top],
             entries: FxHashMap::default(),
@@ -200,7 +178,10 @@ impl Tree {
     /// A new file without a name.
     pub(crate) fn add(&mut self, kind: FileKind) -> NodeId {
         let id = NodeId::from_index(self.nodes.len());
-        self.nodes.push(Node::new(kind));
+        self.nodes.push(Node {
+            kind,
+            ..Node::default()
+        });
         self.holds_special |= kind == FileKind::Special;
         id
     }

@@ -38,7 +38,7 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
         umasks: Vec::new(),
         windows: Vec::new(),
         marker: b"/replayer/request/".to_vec(),
-        overhead: TracerOverhead::unknown(),
+        overhead: TracerOverhead::default(),
         keep: Keep::Needed,
         strict: false,
         note: String::new(),
@@ -93,9 +93,9 @@ impl Asked {
 fn read(target: &Path, folder: TempDir) -> Imported {
     let trace = Trace::open(target).unwrap();
     let mut events = Vec::new();
-    let mut reader = trace.events().unwrap();
-    while let Some(group) = reader.next_group().unwrap() {
-        events.extend(group);
+    let mut reader = trace.tables().events(0).unwrap();
+    while let Some((_, event)) = reader.next_event().unwrap() {
+        events.push(event);
     }
     let (paths, labels) = trace
         .paths()

@@ -3,7 +3,7 @@
 use crate::common;
 
 use common::asked;
-use replayer_trace::{Trace, census, import};
+use replayer_trace::{Trace, import, statistics};
 use std::fmt::Write;
 use std::fs;
 
@@ -211,9 +211,9 @@ fn a_trace_of_format_1_is_read_as_it_was_written() {
     let told: serde_json::Value = serde_json::from_str(trace.document()).unwrap();
     assert_eq!(told["format"], 1);
     let mut events = Vec::new();
-    let mut reader = trace.events().unwrap();
-    while let Some(group) = reader.next_group().unwrap() {
-        events.extend(group);
+    let mut reader = trace.tables().events(0).unwrap();
+    while let Some((_, event)) = reader.next_event().unwrap() {
+        events.push(event);
     }
     assert_eq!(told["counts"]["events"], events.len());
     let last = events.last().unwrap();
@@ -221,7 +221,8 @@ fn a_trace_of_format_1_is_read_as_it_was_written() {
         (last.op.name(), last.start_ns, last.duration_ns, last.gap_ns),
         ("access", 72_059_000, Some(3_000), 67_050)
     );
-    let counted: serde_json::Value = serde_json::from_str(&census(&folder, None).unwrap()).unwrap();
+    let counted: serde_json::Value =
+        serde_json::from_str(&statistics(&folder, None).unwrap()).unwrap();
     assert_eq!(counted["errors"], told["counts"]["errors"]);
     assert_eq!(counted["requests"], told["counts"]["requests"]);
 }

@@ -7,7 +7,6 @@
     reason = "a test says what is wrong by failing, and looks at the files that were written"
 )]
 
-mod census;
 mod commands;
 mod common;
 mod dangling;
@@ -29,5 +28,6 @@ mod separate;
 mod sharing;
 mod special;
 mod state;
+mod statistics;
 mod streams;
 mod tree;

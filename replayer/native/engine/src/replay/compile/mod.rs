@@ -36,7 +36,7 @@ use batches::Needs;
 use calibration::Calibration;
 use lanes::Lanes;
 use own::{Entries, numbered, own_of_tree, tops};
-use replayer_trace::{Streams, Trace, label_name};
+use replayer_trace::{Trace, TraceTables, label_name};
 use schedule::{Part, Schedule};
 use script::{Kept, Streamed};
 use std::collections::BTreeSet;
@@ -51,7 +51,7 @@ const KEPT_EVENTS: u64 = 2_000_000;
 /// A trace that was opened and checked.
 #[derive(Debug)]
 pub(crate) struct Source {
-    streams: Streams,
+    streams: TraceTables,
     pub(crate) path_map: Arc<PathMap>,
     calibration: Calibration,
     /// Users that share its directories.
@@ -75,7 +75,7 @@ impl Source {
                 "{folder}: the SHA-256 of its trace.json must be {sha256}, got {found}"
             ));
         }
-        let streams = Streams::open(&trace, place).map_err(told)?;
+        let streams = trace.tables().clone();
         let solitary = solitary(&streams)?;
         let path_map = PathMap::load(&trace, directory, &solitary, contended);
         let path_map = path_map.map_err(|error| format!("{folder}: {error}"))?;
@@ -99,7 +99,7 @@ impl Source {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut rows = self.streams.requests().map_err(told)?;
         let mut labels = BTreeSet::new();
-        while let Some(piece) = rows.next_piece().map_err(told)? {
+        while let Some(piece) = rows.next_row().map_err(told)? {
             labels.insert(label_name(&piece.label).to_owned());
         }
         Ok(labels)

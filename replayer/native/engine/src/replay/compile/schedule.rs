@@ -7,12 +7,12 @@ use super::path_map::PathMap;
 use super::table::Table;
 use super::tree_state::Inherited;
 use super::waits::{Far, Waits};
-use replayer_trace::{Event, Streams};
+use replayer_trace::{Event, TraceTables};
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) struct Schedule {
-    pub(crate) streams: Streams,
+    pub(crate) streams: TraceTables,
     pub(crate) path_map: Arc<PathMap>,
     pub(crate) table: Table,
     pub(crate) lanes: Lanes,

@@ -3,7 +3,7 @@
 use super::batches::{BatchBuilder, Needs};
 use super::schedule::Schedule;
 use crate::replay::program::CallBatch;
-use replayer_trace::{EdgeRows, TraceError};
+use replayer_trace::{TableRows, TraceError};
 
 impl Schedule {
     /// Make all batches, from the first to the last, until `receive` says that it wants no more.
@@ -39,7 +39,7 @@ impl Schedule {
 
 /// Edges beside the events that they belong to.
 pub(crate) struct Edges {
-    rows: EdgeRows,
+    rows: TableRows<(u64, u64)>,
     /// The edge that belongs to a later event.
     next: Option<(u64, u64)>,
     begun: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Edges {
 const MOST_EDGES: usize = 1 << 16;
 
 impl Edges {
-    pub(crate) fn new(rows: EdgeRows) -> Edges {
+    pub(crate) fn new(rows: TableRows<(u64, u64)>) -> Edges {
         Edges {
             rows,
             next: None,
@@ -65,13 +65,13 @@ impl Edges {
         self.earlier.clear();
         if !self.begun {
             self.begun = true;
-            self.next = self.rows.next_edge()?;
+            self.next = self.rows.next_row()?;
         }
         while let Some((event, earlier)) = self.next.filter(|(event, _)| *event <= row) {
             if event == row && self.earlier.len() < MOST_EDGES {
                 self.earlier.push(earlier);
             }
-            self.next = self.rows.next_edge()?;
+            self.next = self.rows.next_row()?;
         }
         Ok(&self.earlier)
     }

@@ -4,7 +4,7 @@ use super::lanes::{self, Spans};
 use super::schedule::Piece;
 use super::waits::{Far, WINDOW};
 use crate::replay::program::Lane;
-use replayer_trace::{Event, Op, Streams, label_name, solitary_path};
+use replayer_trace::{Event, Op, TraceTables, label_name, solitary_path};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Rows that are waited for from far away, at most (chosen: 256 MiB).
@@ -21,7 +21,7 @@ pub(crate) struct Survey {
 
 impl Survey {
     /// Look at a whole trace.
-    pub(crate) fn of(streams: &Streams) -> Result<Survey, String> {
+    pub(crate) fn of(streams: &TraceTables) -> Result<Survey, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut survey = Survey {
             far: far_rows(streams)?,
@@ -57,11 +57,11 @@ fn too_many(table: &str, row: u64, thread: u32) -> String {
     )
 }
 
-fn far_rows(streams: &Streams) -> Result<Vec<(u64, u32)>, String> {
+fn far_rows(streams: &TraceTables) -> Result<Vec<(u64, u32)>, String> {
     let told = |error: replayer_trace::TraceError| error.to_string();
     let mut edges = streams.edges().map_err(told)?;
     let mut far = Vec::new();
-    while let Some((event, earlier)) = edges.next_edge().map_err(told)? {
+    while let Some((event, earlier)) = edges.next_row().map_err(told)? {
         if event - earlier >= WINDOW {
             far.push((earlier, 0));
             if far.len() > MOST_FAR {
@@ -81,7 +81,7 @@ fn far_rows(streams: &Streams) -> Result<Vec<(u64, u32)>, String> {
 }
 
 /// Rows of paths that the trace makes or removes in a way that only one can.
-pub(crate) fn solitary(streams: &Streams) -> Result<HashSet<u32>, String> {
+pub(crate) fn solitary(streams: &TraceTables) -> Result<HashSet<u32>, String> {
     let told = |error: replayer_trace::TraceError| error.to_string();
     let mut names = streams.names().map_err(told)?;
     let mut rows = HashSet::new();
@@ -156,12 +156,12 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// Find the requests of a label, or those that nobody named, and look at what they use.
-    pub(crate) fn find(streams: &Streams, label: &str) -> Result<Requests, String> {
+    pub(crate) fn find(streams: &TraceTables, label: &str) -> Result<Requests, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut rows = streams.requests().map_err(told)?;
         let mut by_number: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
         let mut row = 0;
-        while let Some(piece) = rows.next_piece().map_err(told)? {
+        while let Some(piece) = rows.next_row().map_err(told)? {
             if piece.thread >= lanes::MOST_THREADS {
                 return Err(too_many("requests", row, piece.thread));
             }
@@ -206,7 +206,7 @@ impl Requests {
         (piece.thread == thread && row <= piece.last).then_some(*number)
     }
 
-    fn look(&mut self, streams: &Streams) -> Result<(), String> {
+    fn look(&mut self, streams: &TraceTables) -> Result<(), String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut names = streams.names().map_err(told)?;
         while let Some((row, event)) = names.next_event().map_err(told)? {

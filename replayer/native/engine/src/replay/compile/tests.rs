@@ -63,7 +63,7 @@ pub(super) fn imported_below(
         umasks: Vec::new(),
         windows: Vec::new(),
         marker: b"/replayer/request/".to_vec(),
-        overhead: TracerOverhead::unknown(),
+        overhead: TracerOverhead::default(),
         keep: Keep::Needed,
         strict: true,
         note: String::new(),
@@ -260,13 +260,13 @@ fn a_file_stands_in_for_a_fifo() {
 }
 
 #[test]
-fn the_census_tells_how_much_is_laid_out_for_each_user() {
+fn the_statistics_tell_how_much_is_laid_out_for_each_user() {
     for folder in shipped() {
-        let census = replayer_trace::census(&folder, None).unwrap();
-        let census: serde_json::Value = serde_json::from_str(&census).unwrap();
+        let statistics = replayer_trace::statistics(&folder, None).unwrap();
+        let statistics: serde_json::Value = serde_json::from_str(&statistics).unwrap();
         let own = own::own_of_tree(&source_of(&folder).path_map);
         let bytes: u64 = own.values().map(|found| found.size).sum();
-        assert_eq!(census["own"]["bytes"], bytes, "{}", folder.display());
+        assert_eq!(statistics["own"]["bytes"], bytes, "{}", folder.display());
     }
 }
 

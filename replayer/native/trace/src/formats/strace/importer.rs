@@ -35,6 +35,7 @@ struct LinePosition {
     line: u64,
 }
 
+#[derive(Default)]
 pub(super) struct StraceImporter {
     decoders: Decoders,
     pub(super) unfinished: UnfinishedCalls,
@@ -57,20 +58,17 @@ pub(super) struct StraceImporter {
 /// The task of lines that name none.
 const UNNUMBERED: u64 = 0;
 
+/// System calls that let something go, or make a task, before they return.
+#[rustfmt::skip]
+const EFFECTIVE_AT_ENTRY: [&[u8]; 11] = [
+    b"close", b"clone", b"clone2", b"clone3", b"fork", b"vfork", b"accept", b"accept4", b"flock", b"fcntl", b"fcntl64",
+];
+
 impl StraceImporter {
     pub(super) fn new() -> Self {
         Self {
-            decoders: Decoders::all(),
-            unfinished: UnfinishedCalls::default(),
-            numbers: NamespacePids::default(),
-            waiting: DeferredLines::default(),
-            cut: None,
-            announced: FxHashSet::default(),
-            first_number: None,
-            unnumbered: false,
-            durations: false,
             may_wait: true,
-            now: 0,
+            ..Self::default()
         }
     }
 
@@ -202,20 +200,7 @@ impl StraceImporter {
         at: LinePosition,
     ) -> Result<(), TraceError> {
         self.forget_half(tracker, at.task);
-        if matches!(
-            name,
-            b"close"
-                | b"clone"
-                | b"clone2"
-                | b"clone3"
-                | b"fork"
-                | b"vfork"
-                | b"accept"
-                | b"accept4"
-                | b"flock"
-                | b"fcntl"
-                | b"fcntl64"
-        ) {
+        if EFFECTIVE_AT_ENTRY.contains(&name) {
             self.enter(tracker, name, head, at)?;
         }
         let entry = CallEntry {

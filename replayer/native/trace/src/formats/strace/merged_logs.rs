@@ -55,6 +55,7 @@ pub(crate) struct LogFile {
 type Turn = (i64, Reverse<u64>, usize);
 
 /// All sources; the next line is that of the first one.
+#[derive(Default)]
 pub(crate) struct MergedLogs {
     sources: Vec<LogFile>,
     /// By time. Of one time those of the task that began last: who makes a task needs what that does more often than it that
@@ -75,14 +76,8 @@ pub(crate) struct MergedLogs {
 impl MergedLogs {
     pub(crate) fn open(inputs: Vec<Input>, progress: Progress<'_>) -> Result<Self, TraceError> {
         let mut streams = Self {
-            sources: Vec::new(),
-            queue: BinaryHeap::new(),
-            current: None,
-            lineage: None,
             gates: vec![None; inputs.len()],
-            begun: 0,
-            unordered: 0,
-            days_guessed: 0,
+            ..Self::default()
         };
         for input in inputs {
             streams.sources.push(LogFile::of(input));

@@ -36,6 +36,13 @@ pub(crate) struct Scanned<'a> {
     pub(crate) result: ResultText<'a>,
 }
 
+impl<'a> Scanned<'a> {
+    /// An argument; empty where there is none.
+    pub(crate) fn arg(&self, place: usize) -> &'a [u8] {
+        self.args.get(place)
+    }
+}
+
 /// What stands behind the equals sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ResultText<'a> {

@@ -1,11 +1,18 @@
 //! Which decoder reads which system call.
 #![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
+/// Arguments, each read from its place: `args!(call, size = number 2, offset = number 3)`.
+macro_rules! args {
+    ($call:expr $(, $field:ident = $read:ident $place:literal)*) => {
+        Args { $($field: $read($call.arg($place)),)* ..Args::default() }
+    };
+}
+
 pub(crate) mod file;
 pub(crate) mod path;
 
 use crate::bytes::{cut, find, from, number};
-use crate::call::{Args, Gone, Kind, OnExec, Shares};
+use crate::call::{Args, FileArg, Gone, Kind, OnExec, PathArg, Shares};
 use crate::constants::{
     CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VFORK,
     O_CLOEXEC, S_IFSOCK, flags, lenient_flags,
@@ -30,8 +37,8 @@ pub(crate) struct Decoders {
 /// Decoders that are found without a search (chosen).
 const RECENT: usize = 64;
 
-impl Decoders {
-    pub(crate) fn all() -> Self {
+impl Default for Decoders {
+    fn default() -> Self {
         let lists: [&[(&str, Decoder)]; 3] = [STATE, path::DECODERS, file::DECODERS];
         let each = lists.into_iter().flatten();
         Self {
@@ -45,7 +52,9 @@ impl Decoders {
                 .collect(),
         }
     }
+}
 
+impl Decoders {
     /// Whether a system call names files by path, or lists them.
     pub(crate) fn names_file(&self, name: &[u8]) -> bool {
         name.starts_with(b"getdents") || self.on_names.contains(name)
@@ -69,13 +78,15 @@ impl Decoders {
 
 #[rustfmt::skip]
 const STATE: &[(&str, Decoder)] = &[
-    ("accept", accept), ("accept4", accept), ("bind", bind),
-    ("chdir", path::chdir), ("chroot", chroot), ("getcwd", getcwd),
-    ("inherited", inherited),
-    ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", fork), ("vfork", fork),
-    ("execve", exec), ("execveat", exec_at),
-    ("wait4", reaped), ("waitpid", reaped), ("waitid", reaped_id), ("futex", joined),
-    ("umask", umask),
+    ("accept", |_| Some(Kind::Accept)), ("accept4", |_| Some(Kind::Accept)), ("bind", bind),
+    ("chroot", |_| Some(Kind::Chroot)), ("getcwd", getcwd), ("inherited", inherited),
+    ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", |_| Some(Kind::Spawn(Shares::default()))),
+    ("vfork", |_| Some(Kind::Spawn(Shares { memory_in_turn: true, ..Shares::default() }))),
+    ("execve", |c| Some(Kind::Exec { path: path(c.arg(0)) })), ("execveat", |c| Some(Kind::Exec { path: path_at(c.arg(0), c.arg(1)) })),
+    ("wait4", reaped), ("waitpid", reaped), ("futex", joined),
+    // waitid returns 0: the task stands in its third argument, which `Kind::Reaped` does not carry.
+    ("waitid", |_| Some(Kind::Other)),
+    ("umask", |c| Some(Kind::Umask(flags(c.arg(0))?))),
     ("socket", foreign), ("epoll_create", foreign), ("epoll_create1", foreign), ("eventfd", foreign),
     ("eventfd2", foreign), ("inotify_init", foreign), ("inotify_init1", foreign), ("signalfd4", foreign),
     ("timerfd_create", foreign), ("memfd_create", foreign), ("io_uring_setup", foreign), ("pidfd_open", foreign),
@@ -88,19 +99,46 @@ const STATE: &[(&str, Decoder)] = &[
     ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
     ("unshare", unshare),
     ("name_to_handle_at", unsupported_at), ("open_tree", unsupported_at), ("mount_setattr", unsupported_at),
-    ("inotify_add_watch", watch), ("fanotify_mark", fanotify), ("mount", mount), ("umount", unsupported_path),
-    ("umount2", unsupported_path), ("pivot_root", unsupported_path), ("swapon", unsupported_path),
-    ("swapoff", unsupported_path), ("acct", unsupported_path), ("uselib", unsupported_path),
-    ("tee", unsupported_file), ("vmsplice", unsupported_file),
+    ("inotify_add_watch", |c| unsupported(path(c.arg(1)), None)), ("mount", |c| unsupported(path(c.arg(1)), None)),
+    ("fanotify_mark", |c| unsupported(path_at(c.arg(3), c.arg(4)), None)),
+    ("umount", unsupported_path), ("umount2", unsupported_path), ("pivot_root", unsupported_path),
+    ("swapon", unsupported_path), ("swapoff", unsupported_path), ("acct", unsupported_path), ("uselib", unsupported_path),
+    ("tee", |c| unsupported(None, file(c.arg(0)))), ("vmsplice", |c| unsupported(None, file(c.arg(0)))),
 ];
 
-fn accept<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Accept)
+fn poll<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Poll)
+}
+
+fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Foreign(call.result.value.into_iter().collect()))
+}
+
+fn unsupported<'a>(path: Option<PathArg<'a>>, file: Option<FileArg<'a>>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported { path, file })
+}
+
+fn unsupported_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    unsupported(path_at(call.arg(0), call.arg(1)), None)
+}
+
+fn unsupported_path<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    unsupported(path(call.arg(0)), None)
+}
+
+/// The flags that are known.
+fn all_flags(text: &[u8]) -> Option<i64> {
+    Some(lenient_flags(text))
+}
+
+/// The same, if any is set.
+fn set_flags(text: &[u8]) -> Option<i64> {
+    all_flags(text).filter(|&bits| bits != 0)
 }
 
 /// A socket gets a name (unix(7)): `{sa_family=AF_UNIX, sun_path="/r/s"}`. An abstract one, behind `@`, is no file.
 fn bind<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let address = call.args.get(1);
+    let address = call.arg(1);
     let named = find(address, b"sun_path=").and_then(|at| from(address, at + 9).strip_suffix(b"}"));
     let made = named.filter(|_| call.result.value == Some(0));
     let Some(path) = made.and_then(path) else {
@@ -113,22 +151,18 @@ fn bind<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     path::on_path(Op::Mknod, path, args)
 }
 
-fn chroot<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Chroot)
-}
-
 fn getcwd<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(string(call.args.get(0)).map_or(Kind::Other, Kind::Getcwd))
+    Some(string(call.arg(0)).map_or(Kind::Other, Kind::Getcwd))
 }
 
 /// What `replayer capture` writes before strace's own lines.
 fn inherited<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Inherited {
-        file: file(call.args.get(0))?,
-        flags: number(call.args.get(1))?,
-        offset: number(call.args.get(2))?,
-        gone: number(call.args.get(3))
-            .zip(number(call.args.get(4)))
+        file: file(call.arg(0))?,
+        flags: number(call.arg(1))?,
+        offset: number(call.arg(2))?,
+        gone: number(call.arg(3))
+            .zip(number(call.arg(4)))
             .map(|(size, inode)| Gone { size, inode }),
     })
 }
@@ -138,7 +172,7 @@ fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         .args
         .iter()
         .find_map(|arg| field(arg, b"flags").or_else(|| arg.strip_prefix(b"flags=")))
-        .map_or_else(|| lenient_flags(call.args.get(0)), lenient_flags);
+        .map_or_else(|| lenient_flags(call.arg(0)), lenient_flags);
     Some(Kind::Spawn(Shares {
         process: flags & CLONE_THREAD != 0,
         files: flags & CLONE_FILES != 0,
@@ -147,18 +181,11 @@ fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     }))
 }
 
-fn fork<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Spawn(Shares {
-        memory_in_turn: call.name == b"vfork",
-        ..Shares::default()
-    }))
-}
-
 /// Other mounts and other users come with a working directory of one's own (unshare(2)).
 fn unshare<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     const SEEN: i64 = CLONE_FILES | CLONE_FS | CLONE_SYSVSEM;
-    let known = flags(call.args.get(0));
-    let parts = lenient_flags(call.args.get(0));
+    let known = flags(call.arg(0));
+    let parts = lenient_flags(call.arg(0));
     Some(Kind::Unshare {
         files: parts & CLONE_FILES != 0,
         cwd: parts & (CLONE_FS | CLONE_NEWNS | CLONE_NEWUSER) != 0,
@@ -166,20 +193,8 @@ fn unshare<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     })
 }
 
-fn exec<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Exec {
-        path: path(call.args.get(0)),
-    })
-}
-
-fn exec_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Exec {
-        path: path_at(call.args.get(0), call.args.get(1)),
-    })
-}
-
 fn reaped<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let status = call.args.get(1);
+    let status = call.arg(1);
     let lives = [&b"WIFSTOPPED"[..], b"WIFCONTINUED"];
     if lives.iter().any(|how| find(status, how).is_some()) {
         return Some(Kind::Other);
@@ -187,32 +202,19 @@ fn reaped<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Reaped)
 }
 
-/// waitid returns 0: the task stands in its third argument, which `Kind::Reaped` does not carry.
-fn reaped_id<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Other)
-}
-
 /// Who joins a thread waits until its number, which stands in a futex meanwhile, is taken out: nobody else waits for such a value.
 fn joined<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let waits = call.args.get(1).starts_with(b"FUTEX_WAIT");
-    let thread = waits.then(|| number(call.args.get(2)))?;
+    let waits = call.arg(1).starts_with(b"FUTEX_WAIT");
+    let thread = waits.then(|| number(call.arg(2)))?;
     Some(thread.map_or(Kind::Other, Kind::Joined))
 }
 
-fn umask<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Umask(flags(call.args.get(0))?))
-}
-
-fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Foreign(call.result.value.into_iter().collect()))
-}
-
 fn pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(ends_in(call.args.get(0), false, call.args.get(1)))
+    Some(ends_in(call.arg(0), false, call.arg(1)))
 }
 
 fn last_pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(ends_in(call.args.get(3), true, call.args.get(1)))
+    Some(ends_in(call.arg(3), true, call.arg(1)))
 }
 
 /// The two descriptors of `[3<pipe:[1]>, 4<pipe:[1]>]`.
@@ -232,52 +234,6 @@ fn ends_in<'a>(text: &[u8], both_ways: bool, flags: &[u8]) -> Kind<'a> {
         },
         numbers => Kind::Foreign(numbers.into_iter().flatten().collect()),
     }
-}
-
-fn poll<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Poll)
-}
-
-fn unsupported_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Unsupported {
-        path: path_at(call.args.get(0), call.args.get(1)),
-        file: None,
-    })
-}
-
-fn unsupported_path<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Unsupported {
-        path: path(call.args.get(0)),
-        file: None,
-    })
-}
-
-fn unsupported_file<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Unsupported {
-        path: None,
-        file: file(call.args.get(0)),
-    })
-}
-
-fn watch<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Unsupported {
-        path: path(call.args.get(1)),
-        file: None,
-    })
-}
-
-fn fanotify<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Unsupported {
-        path: path_at(call.args.get(3), call.args.get(4)),
-        file: None,
-    })
-}
-
-fn mount<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Unsupported {
-        path: path(call.args.get(1)),
-        file: None,
-    })
 }
 
 /// Whether arguments that no decoder could read hold no path at all: an address, NULL, or a string that strace cut.

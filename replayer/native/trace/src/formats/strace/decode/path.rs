@@ -6,7 +6,7 @@ use crate::call::{Args, At, FileArg, Kind, PathArg};
 use crate::constants::{
     AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, O_CREAT, O_TRUNC, flags, lenient_flags,
 };
-use crate::formats::strace::decode::Decoder;
+use crate::formats::strace::decode::{Decoder, all_flags, set_flags};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{
     NOW, at, field, file, path, path_at, seen, string, string_start, time_ns,
@@ -16,32 +16,103 @@ use std::borrow::Cow;
 
 #[rustfmt::skip]
 pub(crate) const DECODERS: &[(&str, Decoder)] = &[
-    ("open", open), ("openat", openat), ("openat2", openat2), ("creat", creat),
-    ("stat", |call| stat(call, Op::Stat)), ("stat64", |call| stat(call, Op::Stat)),
-    ("lstat", |call| stat(call, Op::Lstat)), ("lstat64", |call| stat(call, Op::Lstat)),
-    ("newfstatat", fstatat), ("fstatat64", fstatat), ("statx", statx),
-    ("access", access), ("faccessat", faccessat), ("faccessat2", faccessat),
-    ("mkdir", |call| with_mode(call, Op::Mkdir)), ("mkdirat", |call| with_mode_at(call, Op::Mkdir)),
-    ("mknod", |call| with_mode(call, Op::Mknod)), ("mknodat", |call| with_mode_at(call, Op::Mknod)),
-    ("chmod", |call| with_mode(call, Op::Chmod)), ("fchmodat", fchmodat),
-    ("fchmodat2", fchmodat),
-    ("rmdir", |call| plain(call, Op::Rmdir)), ("unlink", |call| plain(call, Op::Unlink)),
-    ("unlinkat", unlinkat), ("statfs", |call| plain(call, Op::Statfs)), ("statfs64", |call| plain(call, Op::Statfs)),
-    ("readlink", readlink), ("readlinkat", readlinkat),
-    ("rename", rename), ("renameat", renameat), ("renameat2", renameat),
-    ("link", link), ("linkat", linkat), ("symlink", symlink), ("symlinkat", symlinkat),
-    ("truncate", truncate), ("truncate64", truncate),
-    ("chown", |call| chown(call, Op::Chown)), ("lchown", |call| chown(call, Op::Lchown)),
-    ("chown32", |call| chown(call, Op::Chown)), ("lchown32", |call| chown(call, Op::Lchown)), ("fchownat", fchownat),
-    ("getxattr", |call| xattr(call, Op::Getxattr)), ("lgetxattr", |call| xattr(call, Op::Lgetxattr)),
-    ("setxattr", |call| xattr(call, Op::Setxattr)), ("lsetxattr", |call| xattr(call, Op::Lsetxattr)),
-    ("removexattr", |call| xattr(call, Op::Removexattr)), ("lremovexattr", |call| xattr(call, Op::Lremovexattr)),
-    ("listxattr", |call| listxattr(call, Op::Listxattr)), ("llistxattr", |call| listxattr(call, Op::Llistxattr)),
-    ("utime", utime), ("utimes", utimes), ("utimensat", utimensat), ("futimesat", futimesat),
+    ("open", |c| opened(c, path(c.arg(0))?, args!(c, flags = all_flags 1, mode = flags 2))),
+    ("openat", |c| opened(c, first_at(c)?, args!(c, flags = all_flags 2, mode = flags 3))), ("openat2", openat2),
+    ("creat", |c| opened(c, path(c.arg(0))?, Args { flags: Some(1 | O_CREAT | O_TRUNC), ..args!(c, mode = flags 1) })),
+    ("stat", |c| on_first(c, Op::Stat, args!(c, seen = seen 1))), ("stat64", |c| on_first(c, Op::Stat, args!(c, seen = seen 1))),
+    ("lstat", |c| on_first(c, Op::Lstat, args!(c, seen = seen 1))), ("lstat64", |c| on_first(c, Op::Lstat, args!(c, seen = seen 1))),
+    ("newfstatat", |c| stat_at(c, lenient_flags(c.arg(3)), c.arg(2))), ("fstatat64", |c| stat_at(c, lenient_flags(c.arg(3)), c.arg(2))),
+    ("statx", |c| stat_at(c, lenient_flags(c.arg(2)), c.arg(4))),
+    ("access", |c| on_first(c, Op::Access, args!(c, flags = flags 1))), ("faccessat", faccessat), ("faccessat2", faccessat),
+    ("chdir", |c| on_first(c, Op::Chdir, args!(c))),
+    ("mkdir", |c| on_first(c, Op::Mkdir, args!(c, mode = flags 1))), ("mkdirat", |c| on_first_at(c, Op::Mkdir, args!(c, mode = flags 2))),
+    ("mknod", |c| on_first(c, Op::Mknod, args!(c, mode = flags 1))), ("mknodat", |c| on_first_at(c, Op::Mknod, args!(c, mode = flags 2))),
+    ("chmod", |c| on_first(c, Op::Chmod, args!(c, mode = flags 1))), ("fchmodat", fchmodat), ("fchmodat2", fchmodat),
+    ("rmdir", |c| on_first(c, Op::Rmdir, args!(c))), ("unlink", |c| on_first(c, Op::Unlink, args!(c))), ("unlinkat", unlinkat),
+    ("statfs", |c| on_first(c, Op::Statfs, args!(c))), ("statfs64", |c| on_first(c, Op::Statfs, args!(c))),
+    ("readlink", |c| on_first(c, Op::Readlink, args!(c, text = string 1, size = number 2))),
+    ("readlinkat", |c| on_first_at(c, Op::Readlink, args!(c, text = string 2, size = number 3))),
+    ("rename", |c| two_paths(c, Op::Rename)), ("renameat", renameat), ("renameat2", renameat),
+    ("link", |c| two_paths(c, Op::Link)), ("linkat", |c| two_paths_at(c, Op::Link, args!(c, flags = set_flags 4))),
+    ("symlink", |c| symlink(c, path(c.arg(1))?)), ("symlinkat", |c| symlink(c, path_at(c.arg(1), c.arg(2))?)),
+    ("truncate", |c| on_first(c, Op::Truncate, args!(c, size = number 1))), ("truncate64", |c| on_first(c, Op::Truncate, args!(c, size = number 1))),
+    ("chown", |c| on_first(c, Op::Chown, args!(c, uid = owner 1, gid = owner 2))),
+    ("chown32", |c| on_first(c, Op::Chown, args!(c, uid = owner 1, gid = owner 2))),
+    ("lchown", |c| on_first(c, Op::Lchown, args!(c, uid = owner 1, gid = owner 2))),
+    ("lchown32", |c| on_first(c, Op::Lchown, args!(c, uid = owner 1, gid = owner 2))), ("fchownat", fchownat),
+    ("getxattr", |c| on_first(c, Op::Getxattr, xattr_args(c))), ("lgetxattr", |c| on_first(c, Op::Lgetxattr, xattr_args(c))),
+    ("setxattr", |c| on_first(c, Op::Setxattr, xattr_args(c))), ("lsetxattr", |c| on_first(c, Op::Lsetxattr, xattr_args(c))),
+    ("removexattr", |c| on_first(c, Op::Removexattr, xattr_args(c))), ("lremovexattr", |c| on_first(c, Op::Lremovexattr, xattr_args(c))),
+    ("listxattr", |c| on_first(c, Op::Listxattr, args!(c, size = number 2))), ("llistxattr", |c| on_first(c, Op::Llistxattr, args!(c, size = number 2))),
+    ("utime", utime), ("utimes", |c| on_first(c, Op::Utimens, times(c.arg(1)))),
+    ("futimesat", |c| on_first_at(c, Op::Utimens, times(c.arg(2)))), ("utimensat", utimensat),
 ];
 
 pub(crate) fn on_path<'a>(op: Op, path: PathArg<'a>, args: Args<'a>) -> Option<Kind<'a>> {
     Some(Kind::Path { op, path, args })
+}
+
+/// A path beside the directory that it is relative to, as first arguments.
+fn first_at<'a>(call: &Scanned<'a>) -> Option<PathArg<'a>> {
+    path_at(call.arg(0), call.arg(1))
+}
+
+fn on_first<'a>(call: &Scanned<'a>, op: Op, args: Args<'a>) -> Option<Kind<'a>> {
+    on_path(op, path(call.arg(0))?, args)
+}
+
+fn on_first_at<'a>(call: &Scanned<'a>, op: Op, args: Args<'a>) -> Option<Kind<'a>> {
+    on_path(op, first_at(call)?, args)
+}
+
+fn two_paths<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    Some(Kind::TwoPaths {
+        op,
+        path: path(call.arg(0))?,
+        to: path(call.arg(1))?,
+        args: Args::default(),
+    })
+}
+
+fn two_paths_at<'a>(call: &Scanned<'a>, op: Op, args: Args<'a>) -> Option<Kind<'a>> {
+    Some(Kind::TwoPaths {
+        op,
+        path: first_at(call)?,
+        to: path_at(call.arg(2), call.arg(3))?,
+        args,
+    })
+}
+
+fn symlink<'a>(call: &Scanned<'a>, path: PathArg<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        text: Some(string(call.arg(0))?),
+        ..Args::default()
+    };
+    on_path(Op::Symlink, path, args)
+}
+
+fn faccessat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    on_first_at(
+        call,
+        Op::Access,
+        args!(call, flags = flags 2, mode = set_flags 3),
+    )
+}
+
+fn unlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let is_directory = lenient_flags(call.arg(2)) & AT_REMOVEDIR != 0;
+    let op = if is_directory { Op::Rmdir } else { Op::Unlink };
+    on_first_at(call, op, Args::default())
+}
+
+fn renameat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    // An empty path says it: the descriptor's own file.
+    let bits = lenient_flags(call.arg(4)) & !AT_EMPTY_PATH;
+    let args = Args {
+        flags: (bits != 0).then_some(bits),
+        ..Args::default()
+    };
+    two_paths_at(call, Op::Rename, args)
 }
 
 fn opened<'a>(call: &Scanned<'a>, path: PathArg<'a>, args: Args<'a>) -> Option<Kind<'a>> {
@@ -52,26 +123,8 @@ fn opened<'a>(call: &Scanned<'a>, path: PathArg<'a>, args: Args<'a>) -> Option<K
     })
 }
 
-fn open<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        flags: Some(lenient_flags(call.args.get(1))),
-        mode: flags(call.args.get(2)),
-        ..Args::default()
-    };
-    opened(call, path(call.args.get(0))?, args)
-}
-
-fn openat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        flags: Some(lenient_flags(call.args.get(2))),
-        mode: flags(call.args.get(3)),
-        ..Args::default()
-    };
-    opened(call, path_at(call.args.get(0), call.args.get(1))?, args)
-}
-
 fn openat2<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let how = call.args.get(2);
+    let how = call.arg(2);
     let args = Args {
         flags: field(how, b"flags").map(lenient_flags),
         mode: field(how, b"mode").and_then(flags),
@@ -80,32 +133,7 @@ fn openat2<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
             .filter(|&bits| bits != 0),
         ..Args::default()
     };
-    opened(call, path_at(call.args.get(0), call.args.get(1))?, args)
-}
-
-fn creat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        flags: Some(1 | O_CREAT | O_TRUNC),
-        mode: flags(call.args.get(1)),
-        ..Args::default()
-    };
-    opened(call, path(call.args.get(0))?, args)
-}
-
-fn stat<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    let args = Args {
-        seen: seen(call.args.get(1)),
-        ..Args::default()
-    };
-    on_path(op, path(call.args.get(0))?, args)
-}
-
-fn fstatat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    stat_at(call, lenient_flags(call.args.get(3)), call.args.get(2))
-}
-
-fn statx<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    stat_at(call, lenient_flags(call.args.get(2)), call.args.get(4))
+    opened(call, first_at(call)?, args)
 }
 
 fn stat_at<'a>(call: &Scanned<'a>, bits: i64, shown: &[u8]) -> Option<Kind<'a>> {
@@ -116,8 +144,8 @@ fn stat_at<'a>(call: &Scanned<'a>, bits: i64, shown: &[u8]) -> Option<Kind<'a>> 
         seen: seen(shown),
         ..Args::default()
     };
-    if bits & AT_EMPTY_PATH != 0 && matches!(call.args.get(1), b"\"\"" | b"NULL") {
-        return match at(call.args.get(0))? {
+    if bits & AT_EMPTY_PATH != 0 && matches!(call.arg(1), b"\"\"" | b"NULL") {
+        return match at(call.arg(0))? {
             At::File(file) => Some(Kind::File {
                 op: Op::Fstat,
                 file,
@@ -134,184 +162,30 @@ fn stat_at<'a>(call: &Scanned<'a>, bits: i64, shown: &[u8]) -> Option<Kind<'a>> 
     } else {
         Op::Stat
     };
-    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
-}
-
-fn access<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        flags: flags(call.args.get(1)),
-        ..Args::default()
-    };
-    on_path(Op::Access, path(call.args.get(0))?, args)
-}
-
-fn faccessat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let bits = lenient_flags(call.args.get(3));
-    let args = Args {
-        flags: flags(call.args.get(2)),
-        mode: (bits != 0).then_some(bits),
-        ..Args::default()
-    };
-    on_path(
-        Op::Access,
-        path_at(call.args.get(0), call.args.get(1))?,
-        args,
-    )
-}
-
-pub(crate) fn chdir<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    plain(call, Op::Chdir)
-}
-
-fn plain<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    on_path(op, path(call.args.get(0))?, Args::default())
-}
-
-fn with_mode<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    let args = Args {
-        mode: flags(call.args.get(1)),
-        ..Args::default()
-    };
-    on_path(op, path(call.args.get(0))?, args)
-}
-
-fn with_mode_at<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    let args = Args {
-        mode: flags(call.args.get(2)),
-        ..Args::default()
-    };
-    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
+    on_path(op, first_at(call)?, args)
 }
 
 /// The descriptor that a call means itself: `AT_EMPTY_PATH`, and an empty path.
 pub(crate) fn own_file<'a>(call: &Scanned<'a>, bits: i64) -> Option<FileArg<'a>> {
-    let is_empty = bits & AT_EMPTY_PATH != 0 && call.args.get(1) == b"\"\"";
-    match at(call.args.get(0))? {
+    let is_empty = bits & AT_EMPTY_PATH != 0 && call.arg(1) == b"\"\"";
+    match at(call.arg(0))? {
         At::File(file) if is_empty => Some(file),
         _ => None,
     }
 }
 
 fn fchmodat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    if let Some(file) = own_file(call, lenient_flags(call.args.get(3))) {
+    if let Some(file) = own_file(call, lenient_flags(call.arg(3))) {
         return Some(Kind::File {
             op: Op::Fchmod,
             file,
             args: Args {
-                mode: flags(call.args.get(2)),
+                mode: flags(call.arg(2)),
                 ..Args::default()
             },
         });
     }
-    with_mode_at(call, Op::Chmod)
-}
-
-fn unlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let op = if lenient_flags(call.args.get(2)) & AT_REMOVEDIR != 0 {
-        Op::Rmdir
-    } else {
-        Op::Unlink
-    };
-    on_path(
-        op,
-        path_at(call.args.get(0), call.args.get(1))?,
-        Args::default(),
-    )
-}
-
-fn link_args<'a>(target: &'a [u8], size: &[u8]) -> Args<'a> {
-    Args {
-        size: number(size),
-        text: string(target),
-        ..Args::default()
-    }
-}
-
-fn readlink<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = link_args(call.args.get(1), call.args.get(2));
-    on_path(Op::Readlink, path(call.args.get(0))?, args)
-}
-
-fn readlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = link_args(call.args.get(2), call.args.get(3));
-    on_path(
-        Op::Readlink,
-        path_at(call.args.get(0), call.args.get(1))?,
-        args,
-    )
-}
-
-fn rename<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::TwoPaths {
-        op: Op::Rename,
-        path: path(call.args.get(0))?,
-        to: path(call.args.get(1))?,
-        args: Args::default(),
-    })
-}
-
-fn renameat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    // An empty path says it: the descriptor's own file.
-    let bits = lenient_flags(call.args.get(4)) & !AT_EMPTY_PATH;
-    Some(Kind::TwoPaths {
-        op: Op::Rename,
-        path: path_at(call.args.get(0), call.args.get(1))?,
-        to: path_at(call.args.get(2), call.args.get(3))?,
-        args: Args {
-            flags: (bits != 0).then_some(bits),
-            ..Args::default()
-        },
-    })
-}
-
-fn link<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::TwoPaths {
-        op: Op::Link,
-        path: path(call.args.get(0))?,
-        to: path(call.args.get(1))?,
-        args: Args::default(),
-    })
-}
-
-fn linkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let bits = lenient_flags(call.args.get(4));
-    Some(Kind::TwoPaths {
-        op: Op::Link,
-        path: path_at(call.args.get(0), call.args.get(1))?,
-        to: path_at(call.args.get(2), call.args.get(3))?,
-        args: Args {
-            flags: (bits != 0).then_some(bits),
-            ..Args::default()
-        },
-    })
-}
-
-fn symlink<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        text: Some(string(call.args.get(0))?),
-        ..Args::default()
-    };
-    on_path(Op::Symlink, path(call.args.get(1))?, args)
-}
-
-fn symlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        text: Some(string(call.args.get(0))?),
-        ..Args::default()
-    };
-    on_path(
-        Op::Symlink,
-        path_at(call.args.get(1), call.args.get(2))?,
-        args,
-    )
-}
-
-fn truncate<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = Args {
-        size: number(call.args.get(1)),
-        ..Args::default()
-    };
-    on_path(Op::Truncate, path(call.args.get(0))?, args)
+    on_first_at(call, Op::Chmod, args!(call, mode = flags 2))
 }
 
 /// A user or group; -1 stays as it is.
@@ -319,20 +193,11 @@ pub(crate) fn owner(text: &[u8]) -> Option<i64> {
     number(text).map(|id| if id == 0xffff_ffff { -1 } else { id })
 }
 
-fn chown<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    let args = Args {
-        uid: owner(call.args.get(1)),
-        gid: owner(call.args.get(2)),
-        ..Args::default()
-    };
-    on_path(op, path(call.args.get(0))?, args)
-}
-
 fn fchownat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let bits = lenient_flags(call.args.get(4));
+    let bits = lenient_flags(call.arg(4));
     let args = Args {
-        uid: owner(call.args.get(2)),
-        gid: owner(call.args.get(3)),
+        uid: owner(call.arg(2)),
+        gid: owner(call.arg(3)),
         ..Args::default()
     };
     if let Some(file) = own_file(call, bits) {
@@ -347,20 +212,20 @@ fn fchownat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     } else {
         Op::Chown
     };
-    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
+    on_path(op, first_at(call)?, args)
 }
 
 /// `name, value, size, flags` behind a path or descriptor.
 pub(crate) fn xattr_args<'a>(call: &Scanned<'a>) -> Args<'a> {
-    let name = string_start(call.args.get(1));
+    let name = string_start(call.arg(1));
     let is_list = name.as_deref() == Some(b"system.posix_acl_access");
     Args {
         mode: is_list
-            .then(|| mode_of_list(&string(call.args.get(2))?))
+            .then(|| mode_of_list(&string(call.arg(2))?))
             .flatten(),
         text: name,
-        size: number(call.args.get(3)),
-        flags: flags(call.args.get(4)).filter(|&bits| bits != 0),
+        size: number(call.arg(3)),
+        flags: flags(call.arg(4)).filter(|&bits| bits != 0),
         ..Args::default()
     }
 }
@@ -380,18 +245,6 @@ fn mode_of_list(list: &[u8]) -> Option<i64> {
         };
     }
     rest.is_empty().then_some(mode)
-}
-
-fn xattr<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    on_path(op, path(call.args.get(0))?, xattr_args(call))
-}
-
-fn listxattr<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
-    let args = Args {
-        size: number(call.args.get(2)),
-        ..Args::default()
-    };
-    on_path(op, path(call.args.get(0))?, args)
 }
 
 /// Times of `[atime, mtime]`, or now for NULL.
@@ -415,7 +268,7 @@ fn times<'a>(text: &[u8]) -> Args<'a> {
 }
 
 fn utime<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let shown = call.args.get(1);
+    let shown = call.arg(1);
     let second = |name: &[u8]| {
         field(shown, name)
             .and_then(number)
@@ -427,30 +280,14 @@ fn utime<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         mtime_ns: second(b"modtime"),
         ..Args::default()
     };
-    on_path(Op::Utimens, path(call.args.get(0))?, args)
-}
-
-fn utimes<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    on_path(
-        Op::Utimens,
-        path(call.args.get(0))?,
-        times(call.args.get(1)),
-    )
-}
-
-fn futimesat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    on_path(
-        Op::Utimens,
-        path_at(call.args.get(0), call.args.get(1))?,
-        times(call.args.get(2)),
-    )
+    on_path(Op::Utimens, path(call.arg(0))?, args)
 }
 
 fn utimensat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let args = times(call.args.get(2));
-    let bits = lenient_flags(call.args.get(3));
-    let own = match call.args.get(1) {
-        b"NULL" => Some(file(call.args.get(0))?),
+    let args = times(call.arg(2));
+    let bits = lenient_flags(call.arg(3));
+    let own = match call.arg(1) {
+        b"NULL" => Some(file(call.arg(0))?),
         _ => own_file(call, bits),
     };
     if let Some(file) = own {
@@ -465,5 +302,5 @@ fn utimensat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     } else {
         Op::Utimens
     };
-    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
+    on_path(op, first_at(call)?, args)
 }

@@ -1,9 +1,9 @@
-//! What a census counts, and what a history tells.
+//! What statistics count, and what a history tells.
 
 use crate::common;
 
 use common::{Imported, asked};
-use replayer_trace::{census, history};
+use replayer_trace::{history, statistics};
 use serde_json::{Value, json};
 
 const SITE: &str = "\
@@ -32,7 +32,7 @@ const SITE: &str = "\
 ";
 
 fn count(trace: &Imported, label: Option<&str>) -> Value {
-    serde_json::from_str(&census(&trace.folder(), label).unwrap()).unwrap()
+    serde_json::from_str(&statistics(&trace.folder(), label).unwrap()).unwrap()
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn tell(trace: &Imported, row: u64, limit: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_census_of_all_agrees_with_what_the_import_counted() {
+fn the_statistics_of_all_agrees_with_what_the_import_counted() {
     let trace = asked(SITE).import();
-    let census = count(&trace, None);
-    let ops: serde_json::Map<_, _> = census["ops"]
+    let statistics = count(&trace, None);
+    let ops: serde_json::Map<_, _> = statistics["ops"]
         .as_object()
         .unwrap()
         .iter()
@@ -85,30 +85,30 @@ fn a_census_of_all_agrees_with_what_the_import_counted() {
         .collect();
     let counts = &trace.document["counts"];
     assert_eq!(Value::Object(ops), counts["ops"]);
-    assert_eq!(census["errors"], counts["errors"]);
-    assert_eq!(census["bytes"]["read"], counts["bytes_read"]);
-    assert_eq!(census["bytes"]["written"], counts["bytes_written"]);
-    assert_eq!(census["events"], counts["events"]);
-    assert_eq!(census["threads"], counts["threads"]);
+    assert_eq!(statistics["errors"], counts["errors"]);
+    assert_eq!(statistics["bytes"]["read"], counts["bytes_read"]);
+    assert_eq!(statistics["bytes"]["written"], counts["bytes_written"]);
+    assert_eq!(statistics["events"], counts["events"]);
+    assert_eq!(statistics["threads"], counts["threads"]);
 }
 
 #[test]
-fn a_census_counts_failing_lookups_fsyncs_locks_and_places() {
+fn the_statistics_counts_failing_lookups_fsyncs_locks_and_places() {
     let trace = asked(SITE).import();
-    let census = count(&trace, None);
-    let of = |key: &str| census[key].as_u64().unwrap();
+    let statistics = count(&trace, None);
+    let of = |key: &str| statistics[key].as_u64().unwrap();
     assert_eq!(
         (of("failing_lookups"), of("fsyncs"), of("locks")),
         (1, 1, 1)
     );
     // r/d/a, b, c; r/d; r/none.
     assert_eq!((of("files"), of("directories"), of("missing")), (3, 1, 1));
-    assert_eq!(census["ops"]["mkdir"]["errors"], json!({"EEXIST": 1}));
-    assert_eq!(census["ops"]["read"]["bytes"], 1410);
+    assert_eq!(statistics["ops"]["mkdir"]["errors"], json!({"EEXIST": 1}));
+    assert_eq!(statistics["ops"]["read"]["bytes"], 1410);
 }
 
 #[test]
-fn a_census_gives_the_mean_of_each_label() {
+fn the_statistics_gives_the_mean_of_each_label() {
     let trace = asked(SITE).import();
     let all = count(&trace, None);
     let page = &all["labels"][0];
@@ -130,7 +130,7 @@ fn a_census_gives_the_mean_of_each_label() {
 #[test]
 fn a_label_that_is_not_there_is_refused_and_the_others_are_named() {
     let trace = asked(SITE).import();
-    let error = census(&trace.folder(), Some("pag")).unwrap_err();
+    let error = statistics(&trace.folder(), Some("pag")).unwrap_err();
     assert!(error.to_string().ends_with("has no request pag"), "{error}");
     assert_eq!(error.hint(), "it has page, save");
 }
@@ -179,10 +179,13 @@ const REWRITTEN: &str = "\
 #[test]
 fn files_grow_to_their_highest_end_and_by_what_is_appended() {
     let trace = asked(REWRITTEN).import();
-    let census = count(&trace, None);
-    assert_eq!(census["bytes"]["written"], 100 + 60 + 20 + 50 + 7 + 7 + 5);
+    let statistics = count(&trace, None);
+    assert_eq!(
+        statistics["bytes"]["written"],
+        100 + 60 + 20 + 50 + 7 + 7 + 5
+    );
     // 120 in a, both lines of the log, and the 5 bytes behind a hole.
-    assert_eq!(census["grown_bytes"], 120 + 14 + 5);
+    assert_eq!(statistics["grown_bytes"], 120 + 14 + 5);
 }
 
 #[test]
@@ -232,12 +235,12 @@ fn files_that_got_a_name_by_their_descriptor_are_counted_and_told_each() {
          1 unlink(\"/r/d/a\") = 0\n",
     )
     .import();
-    let census = count(&trace, None);
+    let statistics = count(&trace, None);
     assert_eq!(
-        (&census["files"], &census["directories"]),
+        (&statistics["files"], &statistics["directories"]),
         (&json!(2), &json!(1))
     );
-    assert_eq!(census["grown_bytes"], 170);
+    assert_eq!(statistics["grown_bytes"], 170);
     assert_eq!(
         tell(&trace, 8, 2),
         ["path: link r/d/a #2 #0 = 0", "parent: mkdir r/d = 0"]
