@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
 
-from replayer.trace import Probed
+from replayer.trace.importing import Probed
 
 __all__ = ["Calibration", "measure_tracer"]
 

@@ -23,7 +23,7 @@ from replayer.capture.progress import Progress
 from replayer.capture.roots import Root
 from replayer.capture.sidecar import TimeState
 from replayer.capture.staging import Staging
-from replayer.trace import ComputeTime, ImportOptions, import_trace
+from replayer.trace.importing import ComputeTime, ImportOptions, import_trace
 
 __all__ = ["Compilation", "Known", "compile_trace", "way_to_compile", "write_prelude"]
 

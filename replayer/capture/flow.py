@@ -52,7 +52,7 @@ from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_bytes, format_count
-from replayer.trace import ComputeTime, Untraced, explain_empty
+from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
 

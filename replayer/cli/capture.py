@@ -6,14 +6,14 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from replayer.capture import (
+from replayer.capture.flow import capture
+from replayer.capture.order import (
     LIMIT_BYTES,
     Attach,
     CaptureOrder,
     RawLog,
     RecordedCommand,
     Verbosity,
-    capture,
 )
 from replayer.errors import ReplayerError
 from replayer.scenario.units import read_size

@@ -21,7 +21,8 @@ from replayer.run.options import read_seed
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario, pace_facts, pace_in_words
 from replayer.scenario.problems import nearest_hint
-from replayer.trace import find_trace, load_statistics
+from replayer.trace.reading import load_statistics
+from replayer.trace.shipped import find_trace
 from replayer.verdict.threshold import DEFAULT, Names, check_names, parse_threshold, with_default
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]

@@ -10,7 +10,7 @@ from replayer.capture.progress import say
 from replayer.measure import format_time_ns
 from replayer.run.fitting import FitOrder, fit_pauses
 from replayer.run.options import read_rounds
-from replayer.trace import load_facts
+from replayer.trace.facts import load_facts
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

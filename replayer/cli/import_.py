@@ -10,16 +10,16 @@ from typing import Any
 
 from replayer.cli.show import render_trace
 from replayer.report.style import Style, fold
-from replayer.trace import (
+from replayer.trace.errors import TraceError
+from replayer.trace.importing import (
     MARKER,
     ImportOptions,
-    TraceError,
-    count_trace,
     explain_empty,
     formats,
     import_trace,
     load_windows,
 )
+from replayer.trace.reading import count_trace
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

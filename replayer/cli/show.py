@@ -11,7 +11,8 @@ from typing import Any
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.report.replay import ADVICE, NOTED_SHARE
 from replayer.report.style import Style, fold
-from replayer.trace import Pauses, believed, find_trace, load_trace, count_trace
+from replayer.trace.reading import Pauses, believed, count_trace, load_trace
+from replayer.trace.shipped import find_trace
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
 

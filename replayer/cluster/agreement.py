@@ -22,7 +22,8 @@ from replayer.run.roles import DEFAULT_TIMEOUT_S, ClusterSettings
 from replayer.run.verification import refuse_others
 from replayer.run.workload import Workload, make_workload
 from replayer.scenario.overrides import names_file
-from replayer.trace import TraceFacts, load_facts, shipped_traces
+from replayer.trace.facts import TraceFacts, load_facts
+from replayer.trace.shipped import shipped_traces
 
 __all__ = ["Agreement", "agree", "agreed_workload", "names_of", "refuse_differences"]
 

@@ -9,7 +9,8 @@ import numpy as np
 from replayer.plan.pickers import Stream
 from replayer.plan.spread import ZERO, Spread, equally, uniform, weighted
 from replayer.scenario.manifests import find_through_links
-from replayer.trace import TraceStatistics, TraceFacts, count_trace
+from replayer.trace.facts import TraceFacts
+from replayer.trace.reading import TraceStatistics, count_trace
 
 BLOCK_BYTES = 4096
 """Chosen: the block of ext4, xfs and most servers; what a small file takes at least."""

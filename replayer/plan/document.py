@@ -15,7 +15,7 @@ from replayer.scenario.document import Key
 from replayer.scenario.model import Scenario
 from replayer.scenario.problems import ScenarioError
 from replayer.scenario.refusals import show_key
-from replayer.trace import TraceFacts
+from replayer.trace.facts import TraceFacts
 
 FORMAT = 1
 

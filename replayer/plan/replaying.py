@@ -15,7 +15,7 @@ from replayer.plan.tables import exponential_table
 from replayer.plan.traces import Traces, plain_name, plain_names, replay_step
 from replayer.scenario.model import wrong_users
 from replayer.scenario.problems import nearest_hint
-from replayer.trace import TraceFacts
+from replayer.trace.facts import TraceFacts
 
 Pace = Literal["asap", "closed", "timed", "open"]
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from replayer.trace import TraceFacts, TraceStatistics
+from replayer.trace.facts import TraceFacts
+from replayer.trace.reading import TraceStatistics
 
 ReplayPace = Literal["asap", "closed", "timed"]
 

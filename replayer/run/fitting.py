@@ -20,7 +20,7 @@ from typing import Any
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.measure import format_time_ns
 from replayer.run.own_command import start_ourselves
-from replayer.trace import MOST_PERCENT, Fit, TraceFacts, keep_fit
+from replayer.trace.facts import MOST_PERCENT, Fit, TraceFacts, keep_fit
 
 __all__ = ["FitOrder", "FitRefusedError", "fit_pauses", "solve"]
 

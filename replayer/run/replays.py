@@ -30,7 +30,9 @@ from replayer.measure import (
 from replayer.ops import names_where
 from replayer.plan.document import Plan, steps_of
 from replayer.run.options import ReplaySettings
-from replayer.trace import TraceError, TraceFacts, check_order, count_trace, load_history
+from replayer.trace.errors import TraceError
+from replayer.trace.facts import TraceFacts
+from replayer.trace.reading import check_order, count_trace, load_history
 
 __all__ = [
     "Circumstances",

@@ -19,7 +19,7 @@ from replayer.run.options import CacheState, ReplaySettings, Settings
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import pace_in_words
 from replayer.scenario.units import read_rate
-from replayer.trace import TraceFacts, load_facts
+from replayer.trace.facts import TraceFacts, load_facts
 from replayer.verdict.threshold import AS_RECORDED, with_default
 
 __all__ = ["Workload", "changes_files", "make_workload"]

@@ -45,7 +45,9 @@ from replayer.scenario.steps import (
     Use,
     blocks_of,
 )
-from replayer.trace import TraceError, TraceFacts, find_trace, load_facts
+from replayer.trace.errors import TraceError
+from replayer.trace.facts import TraceFacts, load_facts
+from replayer.trace.shipped import find_trace
 
 
 def load_traces(scenario: Scenario, folder: Path) -> Mapping[str, TraceFacts]:

@@ -27,7 +27,7 @@ from replayer.scenario.units import (
     Weight,
     show_value,
 )
-from replayer.trace import TraceFacts
+from replayer.trace.facts import TraceFacts
 
 MAX_USERS = 1_000_000
 """Chosen: a hundred times what one process is made for."""

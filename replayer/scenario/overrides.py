@@ -12,7 +12,7 @@ from replayer.scenario.document import Key, Origin, YamlDocument, parse_fragment
 from replayer.scenario.manifests import MANIFEST_ENDINGS
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
-from replayer.trace import shipped_traces
+from replayer.trace.shipped import shipped_traces
 
 SCRIPT = ("script", "file")
 WITH = ("script", "with")

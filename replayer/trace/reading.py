@@ -180,7 +180,7 @@ def believed(folder: Path) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        message = f"{folder / TRACE_JSON}: holds what cannot be meant: {error!r}"
+        message = f"{folder / TRACE_JSON}: holds an invalid value: {error!r}"
         raise TraceError(message, hint="the trace is damaged: import or copy it again") from error
 
 

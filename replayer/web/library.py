@@ -34,7 +34,7 @@ from replayer.report.plan_changes import plan_changes, same_work
 from replayer.report.style import PLAIN
 from replayer.report.table import render_table
 from replayer.run.threads import call_in_thread
-from replayer.trace import shipped_traces
+from replayer.trace.shipped import shipped_traces
 from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
 from replayer.web.run_control import RunControl
 from replayer.web.start_answer import answer_order

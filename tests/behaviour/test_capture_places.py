@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from replayer.trace import load_history, load_trace
+from replayer.trace.reading import load_history, load_trace
 from tests.behaviour.shell import Shell
 
 

@@ -22,14 +22,14 @@ def forged(shell: Shell, table: str, row: int, change: dict[str, Any]) -> Path:
     ("table", "row", "change", "said"),
     [
         ("events", 3, {"thread": 2**31 - 1}, "events.parquet: row 3: the number of a thread must"),
-        ("edges", 0, {"event": 2**62}, "edges.parquet: row 0 holds what cannot be meant"),
-        ("edges", 0, {"waits_for": -5}, "edges.parquet: row 0 holds what cannot be meant"),
-        ("edges", 0, {"event": 35, "waits_for": 36}, "edges.parquet: row 0 holds what cannot be"),
+        ("edges", 0, {"event": 2**62}, "edges.parquet: row 0 holds an invalid value"),
+        ("edges", 0, {"waits_for": -5}, "edges.parquet: row 0 holds an invalid value"),
+        ("edges", 0, {"event": 35, "waits_for": 36}, "edges.parquet: row 0 holds an invalid value"),
         (
             "requests",
             0,
             {"last_event": 2**40},
-            "requests.parquet: row 0 holds what cannot be meant",
+            "requests.parquet: row 0 holds an invalid value",
         ),
     ],
 )

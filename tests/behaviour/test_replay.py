@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from replayer.report.json_form import run_schema
-from replayer.trace import shipped_traces
+from replayer.trace.shipped import shipped_traces
 from tests.behaviour.shell import Done, Shell, Until, make_shell
 from tests.behaviour.test_run_signals import is_measuring
 

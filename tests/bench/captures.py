@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replayer.trace import ImportOptions, import_trace
-from replayer.trace.importing import Window
+from replayer.trace.importing import ImportOptions, Window, import_trace
 
 SUFFIXES = (".strace.xz", ".log.xz", ".txt.xz", ".iolog")
 USUAL_ROOTS = ("/srv", "/var", "/home", "/root", "/opt", "/usr", "/etc")

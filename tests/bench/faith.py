@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import replayer
-from replayer.trace import load_labels
 from replayer.trace.importing import LARGEST_NS, Window
+from replayer.trace.reading import load_labels
 from tests.bench import arena
 from tests.bench.captures import import_capture, logs_in, name_of
 from tests.bench.replay import REPLAYED, Place, replay

@@ -90,7 +90,7 @@ def _file(number: int) -> str:
 CHILD = """
 import json, resource, sys, time
 from pathlib import Path
-from replayer.trace import ImportOptions, import_trace
+from replayer.trace.importing import ImportOptions, import_trace
 options = ImportOptions(roots=[Path("/srv/www")], format="strace")
 begin = time.process_time()
 counts = import_trace([Path(sys.argv[1])], Path(sys.argv[2]), options)["counts"]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replayer.trace import shipped_traces
+from replayer.trace.shipped import shipped_traces
 
 __all__ = ["PIECES", "Piece"]
 

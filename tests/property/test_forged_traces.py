@@ -20,7 +20,8 @@ from replayer.plan.document import Plan
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import describe_plan
 from replayer.run.replays import describe_replay, load_plan
-from replayer.trace import count_trace, load_facts, load_trace
+from replayer.trace.facts import load_facts
+from replayer.trace.reading import count_trace, load_trace
 from tests.forgery import COLUMNS, INT32, TEXT, Column, SmallTrace, small_trace
 from tests.property.observation import made_readable, wait_until_idle
 

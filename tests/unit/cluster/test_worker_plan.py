@@ -11,7 +11,8 @@ from replayer.errors import ReplayerError
 from replayer.plan.replaying import ReplayOptions, compile_replay
 from replayer.run.options import Settings
 from replayer.run.roles import ClusterSettings
-from replayer.trace import load_facts, shipped_traces
+from replayer.trace.facts import load_facts
+from replayer.trace.shipped import shipped_traces
 
 TOLD: dict[str, Any] = {
     "users": 4,

@@ -11,7 +11,7 @@ from replayer.plan.compile import compile_plan
 from replayer.plan.likeness import LIMIT_POINTS, compare_calls
 from replayer.plan.summary import TransactionExpectation, describe_plan
 from replayer.scenario.loading import load_scenario
-from replayer.trace import load_statistics
+from replayer.trace.reading import load_statistics
 
 TRACES = Path(__file__).parents[3] / "traces"
 

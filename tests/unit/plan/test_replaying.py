@@ -14,7 +14,8 @@ from replayer.errors import ReplayerError
 from replayer.plan.document import Plan
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import describe_plan
-from replayer.trace import ImportOptions, TraceFacts, import_trace, load_facts
+from replayer.trace.facts import TraceFacts, load_facts
+from replayer.trace.importing import ImportOptions, import_trace
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "replays.json"
 SITE = TraceFacts(

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.run.fitting import LEAST_PERCENT, FitRefusedError, solve
-from replayer.trace import MOST_PERCENT
+from replayer.trace.facts import MOST_PERCENT
 
 
 @given(

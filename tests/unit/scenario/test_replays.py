@@ -12,7 +12,7 @@ from replayer.plan.summary import describe_plan
 from replayer.scenario.loading import parse_scenario
 from replayer.scenario.model import Scenario
 from replayer.scenario.problems import ScenarioError
-from replayer.trace import shipped_traces
+from replayer.trace.shipped import shipped_traces
 
 TEXT = """\
 name: pages

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import replayer
-from replayer.trace import TraceError, find_trace, load_facts, shipped_traces
+from replayer.trace.errors import TraceError
+from replayer.trace.facts import load_facts
+from replayer.trace.shipped import find_trace, shipped_traces
 
 ROOT = Path(__file__).parents[3]
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from replayer.trace import Fit, TraceError, keep_fit, load_facts, load_trace, shipped_traces
+from replayer.trace.errors import TraceError
+from replayer.trace.facts import Fit, keep_fit, load_facts
+from replayer.trace.reading import load_trace
+from replayer.trace.shipped import shipped_traces
 
 FIT = Fit(pauses_percent=131, filesystem="ext4", rounds=7, asap_ns=10, closed_ns=20)
 

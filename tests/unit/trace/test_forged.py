@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer.trace import TraceError, load_facts, load_statistics, load_trace
+from replayer.trace.errors import TraceError
+from replayer.trace.facts import load_facts
+from replayer.trace.reading import load_statistics, load_trace
 from tests.forgery import Row, SmallTrace, small_trace
 
 
@@ -72,7 +74,7 @@ def test_a_row_that_names_what_is_not_there_is_refused_with_its_number(
     trace.tables[table][row] |= change
     trace.count()
     folder = trace.write(tmp_path / "trace")
-    with pytest.raises(TraceError, match=rf"{table}\.parquet: row {row} holds what cannot be"):
+    with pytest.raises(TraceError, match=rf"{table}\.parquet: row {row} holds an invalid value"):
         load_statistics(folder)
 
 
@@ -86,5 +88,5 @@ def test_a_trace_json_without_what_is_needed_is_refused(
         held = trace.document[key]
         trace.document[key] = {**held, **value} if value else value
     folder = trace.write(tmp_path / "trace")
-    with pytest.raises(TraceError, match=r"trace\.json: holds what cannot be meant"):
+    with pytest.raises(TraceError, match=r"trace\.json: holds an invalid value"):
         load_facts(str(folder), Path())

@@ -9,7 +9,9 @@ import pytest
 
 from replayer import _native
 from replayer.cli import main
-from replayer.trace import ImportOptions, TraceError, Window, import_trace, load_trace
+from replayer.trace.errors import TraceError
+from replayer.trace.importing import ImportOptions, Window, import_trace
+from replayer.trace.reading import load_trace
 
 FRONT = Path(__file__).parent / "logs" / "front.strace"
 """A real page view of WordPress, from accept to accept."""

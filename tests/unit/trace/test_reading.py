@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.trace import TraceError, load_history, load_statistics, load_trace
+from replayer.trace.errors import TraceError
+from replayer.trace.reading import load_history, load_statistics, load_trace
 
 FRONT = Path(__file__).parents[3] / "traces" / "wordpress" / "front-warm"
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from replayer.cli import main
-from replayer.trace import TraceError, find_trace
+from replayer.trace.errors import TraceError
+from replayer.trace.shipped import find_trace
 
 TRACES = Path(__file__).parents[3] / "traces"
 SHIPPED = sorted(path.parent for path in TRACES.glob("*/*/trace.json"))

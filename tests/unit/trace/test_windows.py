@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.trace import TraceError, Window, load_windows
+from replayer.trace.errors import TraceError
+from replayer.trace.importing import Window, load_windows
 
 LABELS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1, max_size=20)
 TIMES = st.integers(0, 2**61)
