@@ -117,7 +117,7 @@ def _by_transaction(record: RunRecord) -> Mapping[tuple[int, str], Mapping[str, 
 FEWEST = 100  # transactions: a p95 of fewer has too few above it; chosen
 FEWEST_P99 = 1_000  # chosen
 OUTLIER_FACTOR = 100.0  # chosen: an outlier takes 100 times the median
-OUTLIER_SHARE = 0.02  # chosen: more calls than that are a group of their own (``modes``)
+OUTLIER_SHARE = 0.02  # chosen: more calls than that are a group of their own (``find_modes``)
 OUTLIER_TIME = 0.1  # chosen: outliers that take less than a tenth of the time do not matter
 MOST_PATHS = 3  # chosen
 FEWEST_OF_PATH = 3  # chosen: a path that is slow once or twice is chance

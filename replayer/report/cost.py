@@ -155,7 +155,7 @@ def work_out(record: RunRecord, summary: Summary, prices: Prices) -> Costs:
     costs = list(found.values())
     if not costs:
         names = ", ".join(target.name for target in known)
-        message = f"no page view succeeded on {names}: there is no rate to work with"
+        message = f"no page view succeeded on {names}, so there is no rate"
         raise ReplayerError(message, hint="views: names the transactions that are page views")
     return Costs(
         run=record.run.id,

@@ -160,7 +160,7 @@ def _drift(drift: Drift) -> Sentence:
     return Sentence(
         "drift",
         "alarm" if drift.factor > 1 else "note",
-        f"{drift.subject} on {drift.target} became {format_factor(factor)} {word} all along the "
+        f"{drift.subject} on {drift.target} became {format_factor(factor)} {word} over the "
         f"{format_duration(drift.over_s)} measured: from {format_time_ns(drift.from_ns)} to "
         f"{format_time_ns(drift.to_ns)}",
     )
@@ -233,9 +233,9 @@ def _between(found: Between) -> Sentence:
     return Sentence(
         "client",
         "alarm",
-        f"{told}, of which their calls can have taken {format_time_ns(found.calls_ns)} at most: "
-        "the rest passed between calls, while this client had no CPU for them; the p99 is its own",
-        f"{told}, but not in their calls: that p99 is this client's",
+        f"{told}, of which their calls took {format_time_ns(found.calls_ns)} at most. The rest "
+        "passed between calls, while this client had no CPU for them: the p99 is its own",
+        f"{told}, but not in their calls: the p99 is this client's",
     )
 
 

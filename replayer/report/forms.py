@@ -87,7 +87,7 @@ class ReportFiles:
         """
         named = [path for path in (self.html, self.junit) if path is not None]
         if len({path.absolute() for path in named}) < len(named):
-            raise ReplayerError(f"{named[0]}: is asked to hold two reports", hint=_HINT)
+            raise ReplayerError(f"{named[0]}: two reports cannot go to one file", hint=_HINT)
         for path in named:
             write_new(path, "")  # only making it tells whether it can be made
             path.unlink()

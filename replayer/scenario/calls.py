@@ -33,7 +33,7 @@ def _read_expect(value: object) -> object:
             message = "{value} is neither ok, any nor the name of an errno"
             raise PydanticCustomError("expect", message, {"value": show_value(name), "hint": hint})
     if "layout" in names and len(names) > 1:
-        raise PydanticCustomError("expect", "layout stands alone: it decides by itself", {})
+        raise PydanticCustomError("expect", "layout allows no other outcome beside it", {})
     return tuple(names)
 
 
@@ -127,7 +127,7 @@ class Open(OfPath):
     def _has_one_access(self) -> Self:
         ways = [flag for flag in ("rdonly", "wronly", "rdwr") if flag in self.flags]
         if len(ways) > 1:
-            message = "has the flags {ways}, of which there can be one"
+            message = "has the flags {ways}; give one of them"
             raise PydanticCustomError("flags", message, {"ways": " and ".join(ways)})
         return self
 

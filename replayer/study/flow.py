@@ -391,7 +391,7 @@ def _judged(
             return Attempt(folder=folder.name, done=True, code=found, says=left_out)
         return Attempt(folder=folder.name, done=False, says="interrupted")
     if cut:
-        killed = "did not end in time and was killed"
+        killed = "killed: it did not end in time"
         says = killed if code == -signal.SIGKILL else "cut short, to end in time"
         return Attempt(folder=folder.name, done=True, code=code, says=says)
     if code in SETTLED:

@@ -233,7 +233,7 @@ def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
         _wait_for(load_run(folder), say)
         code = finished_code(folder)
         if code is not None:
-            says = "it ended after its study was killed"
+            says = "its study was killed before it ended"
             done = code in SETTLED
             journal.note(step, Attempt(folder=folder.name, done=done, code=code, says=says))
 

@@ -43,7 +43,7 @@ class StudyStep(Frozen):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if self.turn_s is not None and self.fio is not None:
-            message = "turn_s is of a scenario, not of a fio job"
+            message = "turn_s goes with scenario, not with fio"
             raise ValueError(message)
         if (self.fio is None) == (self.scenario is None):
             message = "a step is either fio or scenario"

@@ -154,5 +154,5 @@ _UNFINISHED = {
     "running": "the run has not ended yet",
     "interrupted": "the run was interrupted",
     "failed": "the run failed before its end",
-    "killed": "the run was killed: what it had written by then is what there is",
+    "killed": "the run was killed: only what it had written by then is here",
 }

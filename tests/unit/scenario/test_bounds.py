@@ -56,7 +56,7 @@ BEYOND = {
     ),
     "two ways to open": (
         changed("[create, wronly]", "[rdwr, wronly]"),
-        "s.yaml:14: transactions.make[0].open has the flags wronly and rdwr, of which there can be",
+        "s.yaml:14: transactions.make[0].open has the flags wronly and rdwr; give one of them",
         "",
     ),
     "long attribute": (
