@@ -27,12 +27,13 @@ from replayer.measure import (
 from replayer.measure.kinds import with_kinds
 from replayer.report.charts import Chart, colour, draw_percentiles, draw_sweep
 from replayer.report.claims import say_unranked
-from replayer.report.clients import client_rows, client_titles
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
 from replayer.report.comparison import ComparedFigure, Comparison, ComparisonRow
 from replayer.report.comparison_text import TITLES, comparison_rows, show_interval
 from replayer.report.composition import compose
 from replayer.report.description import (
+    client_rows,
+    client_titles,
     describe_incident,
     describe_judgement,
     describe_run,

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import in_one_line
-from replayer.report.clients import client_rows, client_titles
 from replayer.report.description import (
+    client_rows,
+    client_titles,
     describe_run,
     describe_verdict,
     footnotes,
