@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from replayer.fio.baseline import run_baseline
 from replayer.fio.jobs import DEFAULT_JOBS, shipped_jobs
-from replayer.fio.order import BaselineOrder, Size
+from replayer.fio.run_record import BaselineOrder, Size
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     add_junit_option,

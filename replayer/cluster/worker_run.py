@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import gevent
 
-from replayer._native import Engine
 from replayer.cluster import wire
 from replayer.cluster.reporter import Reporter, Send
 from replayer.cluster.wire import WorkerState
@@ -20,26 +19,23 @@ from replayer.cluster.worker import users_of
 from replayer.errors import ReplayerError
 from replayer.measure.facts import collect_machine
 from replayer.measure.runfolder import PARENT, RunFolder, create_run_folder
-from replayer.plan.summary import describe_plan
 from replayer.run.caches import Remounted, choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError
-from replayer.run.marker import marker_note
 from replayer.run.options import Keep
 from replayer.run.prepared_run import (
-    OVERHEAD_OPS,
     PreparedRun,
     RunRequest,
     check_procedure,
     check_targets,
     layout_of,
+    make_folders,
     put_away,
+    start_engine,
 )
 from replayer.run.replays import read_results
 from replayer.run.runtime import Runtime
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import AWAY, HANGING, TargetDir
-from replayer.run.threads import call_in_thread
-from replayer.run.workload import changes_files
 from replayer.run.writer import RunEnding, RunWriter, describe_targets, find_targets, workload_facts
 
 __all__ = ["WorkerRun", "WorkerTerms", "remove_patiently"]
@@ -153,18 +149,8 @@ class WorkerRun:
 
     def create(self, run: str) -> list[str]:
         """Make the run's folder on each target; returns what the folders are called."""
-        needs = describe_plan(self.request.workload.plan)
         self._open_record(run)
-        note = marker_note(
-            run, self.request.workload.plan.fingerprint, self.request.workload.source
-        )
-        for target_dir in self._target_dirs:
-            if self.request.settings.reuse:
-                target_dir.take_over(note)
-                target_dir.verify()
-            else:
-                target_dir.create(run, note)
-                target_dir.require(needs.space_bytes, needs.inodes)
+        make_folders(self.request, self._target_dirs, run)
         return [Path(target_dir.sandboxes[0].path).name for target_dir in self._target_dirs]
 
     def join(self, run: str, folders: list[str]) -> None:
@@ -188,28 +174,18 @@ class WorkerRun:
 
     def engine(self) -> dict[str, Any]:
         """Make the engine and the slots."""
-        writer, plan = self._record, self.request.workload.plan
-        works = self._target_dirs[0].works
-        engine = Engine(
-            works.plan,
-            [target_dir.sandboxes for target_dir in self._target_dirs],
-            record=str(writer.folder.path),
-            turn=(self._terms.number, self._terms.workers),
-        )
-        self._session = PreparedRun(
-            request=self.request,
-            target_dirs=tuple(self._target_dirs),
-            procedure=self._procedure,
-            writer=writer,
-            engine=engine,
-            overhead_ns=call_in_thread(engine.overhead_ns, OVERHEAD_OPS),
-            restless=changes_files(plan),
+        writer, turn = self._record, (self._terms.number, self._terms.workers)
+        self._session = start_engine(
+            self.request, writer, self._target_dirs, self._procedure, turn=turn
         )
         self._runtime = Runtime(self._session, self._slots())
         self._reporter = Reporter(self._send, writer.folder.path / "events.jsonl")
         self._runtime.pump.hand_to(self._reporter.add)
         self._runtime.start()
-        return {"lanes": works.plan.replay_lanes, "folder": str(writer.folder.path)}
+        return {
+            "lanes": self._target_dirs[0].works.plan.replay_lanes,
+            "folder": str(writer.folder.path),
+        }
 
     def clock(self) -> int:
         """Return the engine's time."""

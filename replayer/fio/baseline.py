@@ -10,23 +10,26 @@ from contextlib import ExitStack
 from functools import partial
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
-from replayer.fio import (
-    OPS,
-    JobFile,
-    Recorder,
-    Scale,
-    check_values,
-    find_fio,
-    processes,
-    scaled,
-    seconds_needed,
-)
+from replayer.fio.amounts import processes, seconds_needed
+from replayer.fio.checking import check_values
 from replayer.fio.client import FioClient, schedule_jobs
 from replayer.fio.devices import parse_devices
+from replayer.fio.jobfile import JobFile
 from replayer.fio.jobs import document_of, load_jobs
-from replayer.fio.order import BaselineOrder, Size
+from replayer.fio.options import FILE_CALLS
 from replayer.fio.places import DevicePlace, FolderPlace, JobPlace
-from replayer.fio.run_record import baseline_facts, describe_load, marker_note, name_of
+from replayer.fio.program import find_fio
+from replayer.fio.recorder import Recorder
+from replayer.fio.run_record import (
+    BaselineOrder,
+    Size,
+    baseline_facts,
+    describe_load,
+    marker_note,
+    name_of,
+)
+from replayer.fio.snapshot import WAYS
+from replayer.fio.writing import Scale, scaled
 from replayer.measure import create_run_folder
 from replayer.measure.units import format_time_ns
 from replayer.run.controller import PhaseController, Terms
@@ -201,7 +204,7 @@ def _check_thresholds(
     names = Names(
         targets=tuple(place.name for place in places),
         transactions=tuple(section.name for file in files for section in file.sections),
-        ops=OPS,
+        ops=(*WAYS.values(), *FILE_CALLS.values()),
     )
     check_names(thresholds, names)
 

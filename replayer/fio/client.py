@@ -20,25 +20,15 @@ from typing import Any
 
 import gevent
 
-from replayer.fio import (
-    FioError,
-    FioProcess,
-    Gain,
-    JobFile,
-    Launch,
-    Program,
-    Recorder,
-    Section,
-    Snapshot,
-    bytes_needed,
-    parse_snapshot,
-    processes,
-    processes_at_once,
-    render_job_file,
-    seconds_needed,
-)
+from replayer.fio.amounts import bytes_needed, processes, processes_at_once, seconds_needed
 from replayer.fio.job_health import JobHealth
+from replayer.fio.jobfile import JobFile, Section
 from replayer.fio.places import NO_ROOM, DevicePlace, JobPlace
+from replayer.fio.process import FioProcess, Launch
+from replayer.fio.program import FioError, Program
+from replayer.fio.recorder import Gain, Recorder
+from replayer.fio.snapshot import Snapshot, parse_snapshot
+from replayer.fio.writing import render_job_file
 from replayer.measure import RunWarning, Segment
 from replayer.measure.runfolder import RunFolder, writing_to
 from replayer.run.controller import POLL_S, LoadClient

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.fio import find_confinement
+from replayer.fio.fence import find_confinement
 from replayer.measure import Guarantee, MountFacts, SpaceFacts
 from replayer.measure import Target as TargetFacts
 from replayer.measure.mountinfo import load_mountinfo

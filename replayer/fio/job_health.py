@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from replayer.fio import Gain, children_of, tasks_of
+from replayer.fio.process import children_of, tasks_of
+from replayer.fio.recorder import Gain
 from replayer.measure import Health
 from replayer.measure.cputime import CpuTime, read_cpu_time
 

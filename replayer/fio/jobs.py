@@ -11,14 +11,11 @@ from hashlib import sha256
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.fio import (
-    JobFile,
-    check_job_file,
-    parse_job_file,
-    render_job_file,
-    verifies_after,
-)
+from replayer.fio.checking import check_job_file
+from replayer.fio.clock import verifies_after
+from replayer.fio.jobfile import JobFile, parse_job_file
 from replayer.fio.promises import writes, writing_of
+from replayer.fio.writing import render_job_file
 from replayer.paths import is_file
 from replayer.scenario.shipped import shipped_folder
 

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Protocol
 
 from replayer.errors import ReplayerError
-from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
+from replayer.fio.amounts import bytes_needed
 from replayer.fio.devices import Device, claim_device, describe_device
+from replayer.fio.fence import find_confinement
+from replayer.fio.jobfile import JobFile
 from replayer.fio.promises import is_direct
 from replayer.fio.run_record import marker_note
+from replayer.fio.writing import folders_of
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
 from replayer.run.interruption import Interruption

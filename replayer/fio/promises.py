@@ -6,7 +6,8 @@ job writes goes into plan.json, from which reports and studies tell where its da
 
 from collections.abc import Iterator
 
-from replayer.fio import FILE_CALLS, JobFile, Section
+from replayer.fio.jobfile import JobFile, Section
+from replayer.fio.options import FILE_CALLS
 from replayer.measure import RunWarning, Target, Writing, place_of
 
 __all__ = ["warnings_of", "writes", "writing_of"]

@@ -21,10 +21,10 @@ from replayer.cluster.forks import forks_follow, forks_follow_no_more
 from replayer.cluster.worker_process import WorkerProcess, open_worker_process
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.locust.launch import command_line, parsed_already
-from replayer.locust.master import LocustMaster, read_carefully
+from replayer.locust.master import read_carefully
 from replayer.locust.patches import correct_figures, find_refusal, leave_keys_alone, watch_csv_files
+from replayer.locust.ports import LocustMaster, LocustWorker
 from replayer.locust.spawner import LocustSpawner, hand_load_over, options_of
-from replayer.locust.worker import LocustWorker
 from replayer.preflight import check_process
 from replayer.run.caches import refuse_idle_remount
 from replayer.run.controller import ControlledRun

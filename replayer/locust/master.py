@@ -6,8 +6,7 @@ to the workers of the begin alone: worker i of n runs the users i, i + n, i + 2n
 """
 
 import sys
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -30,9 +29,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from replayer.cluster import wire
 from replayer.cluster.wire import Count, WireForm
-from replayer.cluster.worker_pool import Listener
 from replayer.errors import in_one_line
-from replayer.locust.spawner import LocustSpawner, options_of
 from replayer.measure.health import RunWarning
 
 FRAMES = 2  # a ZMQ router's: who sent it, and what
@@ -279,52 +276,3 @@ class _FixedDispatcher(UsersDispatcher):
 
     def remove_worker(self, worker_node: WorkerNode) -> None:
         """Deal nobody's users to others."""
-
-
-class LocustMaster:
-    """Locust's master, as the pool of its workers needs it."""
-
-    def __init__(self, environment: Environment, runner: MasterRunner) -> None:
-        self._environment = environment
-        self._runner = runner
-
-    def register_message(self, kind: str, listener: Listener) -> None:
-        """Hear messages of a kind."""
-        self._runner.register_message(kind, listener)
-
-    def send_message(self, kind: str, data: dict[str, Any], worker: str) -> None:
-        """Send a message to a worker."""
-        self._runner.send_message(kind, data, client_id=worker)
-
-    def order_of(self, worker: str) -> int:
-        """Return which place a worker has among those that came."""
-        return int(self._runner.get_worker_index(worker))
-
-    def count_users(self, workers: Collection[str]) -> Mapping[str, int]:
-        """Return how many users of each class these workers run."""
-        counts: Counter[str] = Counter()
-        for node in self._runner.clients.values():
-            if node.id in workers:
-                counts.update(node.user_classes_count)
-        return counts
-
-    def deal_to(self, numbers: Mapping[str, int]) -> None:
-        """Deal users to these workers alone, in the order of their numbers."""
-        dispatch_to(self._environment, numbers)
-
-    def expect_workers(self, count: int) -> None:
-        """Have Locust begin its test with so many workers."""
-        options_of(self._environment).expect_workers = count
-
-    def warnings(self) -> tuple[RunWarning, ...]:
-        """Return what a reader of the figures must know of messages."""
-        runner = self._runner
-        return runner.unread.warnings() if isinstance(runner, Master) else ()
-
-    def new_spawner(self) -> LocustSpawner:
-        """Return what starts the users of one run."""
-        return LocustSpawner(self._environment)
-
-    def quit(self) -> None:
-        """End the process."""
-        self._runner.quit()

@@ -26,8 +26,8 @@ from locust.web import WebUI
 
 from replayer.cluster.cluster_run import PersistentPool
 from replayer.errors import ReplayerError
-from replayer.locust.master import LocustMaster
 from replayer.locust.patches import round_figure, show_digits
+from replayer.locust.ports import LocustMaster
 from replayer.locust.spawner import LocustSpawner, begin_test, options_of
 from replayer.locust.users import has_scenario_users
 from replayer.run.addresses import put_address, try_address, try_certificate
@@ -44,8 +44,7 @@ from replayer.web.choices import TASKS_ALONE, offered
 from replayer.web.form import make_form
 from replayer.web.guard import INLINE_SCRIPTS, TOKEN
 from replayer.web.op_totals import PERCENTS, WHOLE, OpLine, supported
-from replayer.web.run_control import ActiveRun, RunControl
-from replayer.web.start_answer import answer_order
+from replayer.web.run_control import ActiveRun, RunControl, answer_order
 
 
 class _InOrder(DefaultJSONProvider):

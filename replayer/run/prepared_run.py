@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from replayer._native import Engine
 from replayer.errors import ReplayerError
@@ -171,24 +172,34 @@ def prepare_run(request: RunRequest) -> PreparedRun:
         event_log = make_event_log(settings.replay, writer.folder.path)
         writer.add_to_replay(lanes=works.plan.replay_lanes, event_log=event_log)
         _prepare(request, writer, target_dirs, procedure)
-        engine = Engine(
-            works.plan,
-            [target_dir.sandboxes for target_dir in target_dirs],
-            record=str(writer.folder.path),
-            event_log=event_log,
-        )
-        overhead_ns = call_in_thread(engine.overhead_ns, OVERHEAD_OPS)
+        return start_engine(request, writer, target_dirs, procedure, event_log=event_log)
     except BaseException as error:
         _abandon(request, writer, target_dirs, error)
         raise
+
+
+def start_engine(
+    request: RunRequest,
+    writer: RunWriter,
+    target_dirs: Sequence[TargetDir],
+    procedure: CacheProcedure,
+    **more: Any,  # noqa: ANN401 - see the engine
+) -> PreparedRun:
+    """Make the engine of targets that are laid out."""
+    engine = Engine(
+        target_dirs[0].works.plan,
+        [target_dir.sandboxes for target_dir in target_dirs],
+        record=str(writer.folder.path),
+        **more,
+    )
     return PreparedRun(
         request=request,
         target_dirs=tuple(target_dirs),
         procedure=procedure,
         writer=writer,
         engine=engine,
-        overhead_ns=overhead_ns,
-        restless=changes_files(workload.plan),
+        overhead_ns=call_in_thread(engine.overhead_ns, OVERHEAD_OPS),
+        restless=changes_files(request.workload.plan),
     )
 
 
@@ -254,21 +265,31 @@ def _prepare(
     target_dirs: Sequence[TargetDir],
     procedure: CacheProcedure,
 ) -> None:
-    needs = describe_plan(request.workload.plan)
-    note = marker_note(writer.folder.id, request.workload.plan.fingerprint, request.workload.source)
+    make_folders(request, target_dirs, writer.folder.id)
+    for target_dir in target_dirs:
+        target_dir.lay_out()
+    if isinstance(procedure, Remounted) and request.settings.remount_command is not None:
+        remount(request.settings.remount_command, target_dirs)
+
+
+def make_folders(request: RunRequest, target_dirs: Sequence[TargetDir], run: str) -> None:
+    """Make the run's folder on each target, or take over that of an earlier run.
+
+    Raises:
+        ReplayerError: The mount refuses, has no room, or holds something else than the plan says.
+    """
+    workload = request.workload
+    needs = describe_plan(workload.plan)
+    note = marker_note(run, workload.plan.fingerprint, workload.source)
     for target_dir in target_dirs:
         if request.settings.reuse:
             target_dir.take_over(note)
             target_dir.verify()
             # What an earlier run laid out does not say that it is of this one.
-            target_dir.fresh = not request.workload.plan.verifies
+            target_dir.fresh = not workload.plan.verifies
         else:
-            target_dir.create(writer.folder.id, note)
+            target_dir.create(run, note)
             target_dir.require(needs.space_bytes, needs.inodes)
-    for target_dir in target_dirs:
-        target_dir.lay_out()
-    if isinstance(procedure, Remounted) and request.settings.remount_command is not None:
-        remount(request.settings.remount_command, target_dirs)
 
 
 def check_procedure(procedure: CacheProcedure, rounds: int) -> None:

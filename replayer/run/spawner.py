@@ -34,7 +34,7 @@ class UserContext:
         return number % self.targets
 
 
-class Statistics(TransactionListeners, Protocol):
+class RunStatistics(TransactionListeners, Protocol):
     """The statistics of whoever starts the users."""
 
     def merge(self, interval: MeasuredInterval) -> None:
@@ -90,7 +90,7 @@ class Spawner(Protocol):
     def connect(self, context: UserContext) -> None:
         """Let the users of this process find their run."""
 
-    def open_statistics(self, begin_epoch_ns: int, targets: tuple[str, ...]) -> Statistics:
+    def open_statistics(self, begin_epoch_ns: int, targets: tuple[str, ...]) -> RunStatistics:
         """Fill the statistics from now on.
 
         Args:

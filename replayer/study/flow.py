@@ -20,9 +20,11 @@ from itertools import pairwise
 from pathlib import Path
 
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
-from replayer.fio import check_values, find_fio, seconds_needed
+from replayer.fio.amounts import seconds_needed
+from replayer.fio.checking import check_values
 from replayer.fio.jobs import load_jobs
 from replayer.fio.places import without_direct
+from replayer.fio.program import find_fio
 from replayer.measure import format_time_ns, this_process
 from replayer.report.style import Style, fold
 from replayer.run.interruption import Interruption, Level

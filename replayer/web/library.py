@@ -36,8 +36,7 @@ from replayer.report.table import render_table
 from replayer.run.threads import call_in_thread
 from replayer.trace.shipped import shipped_traces
 from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
-from replayer.web.run_control import RunControl
-from replayer.web.start_answer import answer_order
+from replayer.web.run_control import RunControl, answer_order
 
 __all__ = [
     "Beside",

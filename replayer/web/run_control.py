@@ -7,14 +7,16 @@ out in a greenlet, run by Locust's runner, and closed when that has stopped.
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
 from typing import Literal, Protocol
 
 import gevent
+from flask import Response, jsonify, request
 from gevent import Greenlet
 
 from replayer.errors import ReplayerError, in_lines, keep_bug
@@ -32,7 +34,7 @@ from replayer.run.spawner import Spawner
 from replayer.run.targets import NamedTarget
 from replayer.supervisor import interrupt, is_echo
 from replayer.web.choices import read_facts
-from replayer.web.form import RunForm
+from replayer.web.form import ForeignError, RunForm
 from replayer.web.op_totals import OpTotals
 from replayer.web.series import RunSeries
 
@@ -365,3 +367,24 @@ class RunControl:
             is_repeated = each == signal.SIGHUP
             signal.signal(each, signal.SIG_IGN if is_repeated else interrupt)
         gevent.spawn(self._host.stop_page)
+
+
+def answer_order(
+    control: RunControl, read: Callable[[Mapping[str, Sequence[str]]], Settings]
+) -> Response:
+    """Start what the request orders, and say so; a mistake is answered with a line."""
+    sent = {name: request.form.getlist(name) for name in request.form}
+    try:
+        control.start(read(sent))
+    except ForeignError as error:
+        response = _answer(control, f"refused: {error}", success=False)
+        response.status_code = HTTPStatus.FORBIDDEN
+        return response
+    except ReplayerError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        return _answer(control, f"{error}{hint}", success=False)
+    return _answer(control, "Swarming started", success=True)
+
+
+def _answer(control: RunControl, message: str, *, success: bool) -> Response:
+    return jsonify({"success": success, "message": message, "host": control.form.host})

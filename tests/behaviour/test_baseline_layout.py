@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.fio import FioProcess, Launch, find_fio
+from replayer.fio.process import FioProcess, Launch
+from replayer.fio.program import find_fio
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 

@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from replayer import fio
 from replayer.fio import client
+from replayer.fio.checking import check_job_file
+from replayer.fio.jobfile import parse_job_file
 from replayer.fio.places import FolderPlace
+from replayer.fio.program import find_fio
+from replayer.fio.recorder import Recorder
 from replayer.measure.runfolder import RunFolder
 from replayer.run.controller import PhaseController, Terms
 from replayer.run.interruption import Interruption
@@ -109,11 +112,11 @@ class FullLater(client.FioClient):
 
 def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) -> None:
     mount, progress, nobody = shell.target(), SilentProgress(), Interruption()
-    file = fio.check_job_file(fio.parse_job_file(CREATING, "own.fio", {}), None)
+    file = check_job_file(parse_job_file(CREATING, "own.fio", {}), None)
     place = FolderPlace(NamedTarget("mount", (mount,)), DirContext(progress, nobody, 1.0))
     place.create("own", "{}")
-    recorder, folder = fio.Recorder(small), RunFolder(small, "own")
-    made = FullLater(fio.find_fio(), (file,), (place,), folder, recorder, progress, nobody)
+    recorder, folder = Recorder(small), RunFolder(small, "own")
+    made = FullLater(find_fio(), (file,), (place,), folder, recorder, progress, nobody)
     schedule = client.schedule_jobs((file,), 1, 1)
     controller = PhaseController(
         Terms(

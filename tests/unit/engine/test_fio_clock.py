@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from replayer.fio import JobState, Section, Share, parse_job_file, verifies_after
-from replayer.fio.clock import Clock
+from replayer.fio.clock import Clock, verifies_after
+from replayer.fio.jobfile import Section, parse_job_file
+from replayer.fio.snapshot import JobState, Share
 
 RAMP = "ramp_time=1\nruntime=3\n"
 

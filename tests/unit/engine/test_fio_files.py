@@ -5,14 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from replayer import fio
+from replayer.fio.amounts import bytes_needed, depth, processes_at_once, seconds_needed
+from replayer.fio.checking import check_job_file
+from replayer.fio.jobfile import JobFile, JobFileError, parse_job_file
+from replayer.fio.writing import Scale, render_job_file, scaled
 
 GOLDEN = Path(__file__).parents[2] / "golden/fio"
 ENVIRONMENT = {"SIZE": "64m", "HOME": "/root"}
 
 
-def check(text: str, name: str = "x.fio") -> fio.JobFile:
-    return fio.check_job_file(fio.parse_job_file(text, name, ENVIRONMENT), None)
+def check(text: str, name: str = "x.fio") -> JobFile:
+    return check_job_file(parse_job_file(text, name, ENVIRONMENT), None)
 
 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "accepted").glob("*.fio")), ids=lambda p: p.stem)
@@ -25,7 +28,7 @@ def test_a_file_that_could_lead_outside_is_refused_with_its_line(path: Path) -> 
     text = path.read_text()
     found = re.search(r"; refused in line (\d+): (.*)", text)
     assert found is not None
-    with pytest.raises(fio.JobFileError) as refusal:
+    with pytest.raises(JobFileError) as refusal:
         check(text, "x.fio")
     assert str(refusal.value).startswith(f"x.fio:{found[1]}: ")
     assert found[2] in str(refusal.value)
@@ -35,7 +38,7 @@ def test_a_file_that_could_lead_outside_is_refused_with_its_line(path: Path) -> 
 @pytest.mark.parametrize("path", sorted((GOLDEN / "accepted").glob("*.fio")), ids=lambda p: p.stem)
 def test_what_is_written_reads_back_as_what_was_checked(path: Path) -> None:
     file = check(path.read_text())
-    again = fio.parse_job_file(fio.render_job_file(file, None), "again", {})
+    again = parse_job_file(render_job_file(file, None), "again", {})
     assert [section.name for section in again.sections] == [s.name for s in file.sections]
     for written, checked in zip(again.sections, file.sections, strict=True):
         pairs = [(option.name, option.value) for option in written.options]
@@ -50,14 +53,14 @@ def test_options_of_global_sections_come_before_those_of_the_job() -> None:
 def test_the_name_of_a_global_section_is_no_jobs_name_as_with_fio() -> None:
     (job,) = check("[global]\nname=fio-rand-read\nsize=1m\n[file1]\nrw=read\n").sections
     assert (job.name, job.value("name")) == ("file1", None)
-    with pytest.raises(fio.JobFileError, match="name is not possible here"):
+    with pytest.raises(JobFileError, match="name is not possible here"):
         check("[file1]\nname=other\n")
 
 
 def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
     file = check("[a]\nsize=4g\nio_size=8g\nruntime=60\n[b]\nsize=1g\n")
-    scaled = fio.scaled(file, fio.Scale(size_bytes=1 << 20, runtime_s=2.5, seed=7))
-    for section in scaled.sections:
+    found = scaled(file, Scale(size_bytes=1 << 20, runtime_s=2.5, seed=7))
+    for section in found.sections:
         assert section.value("size") == str(1 << 20)
         assert section.value("io_size") is None
         assert section.value("runtime") == "2500ms"
@@ -65,24 +68,24 @@ def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
 
 
 def test_any_seed_is_one_that_fio_takes() -> None:
-    (section,) = fio.scaled(check("[a]\nsize=1m\n"), fio.Scale(seed=2**64 - 1)).sections
+    (section,) = scaled(check("[a]\nsize=1m\n"), Scale(seed=2**64 - 1)).sections
     assert int(section.value("randseed") or "") < 2**63
 
 
 @pytest.mark.parametrize("line", ["", "time_based=0\n", "time_based\n"])
 def test_a_job_runs_as_long_as_the_command_line_says(line: str) -> None:
-    (section,) = fio.scaled(check(f"[a]\nsize=1m\n{line}"), fio.Scale(runtime_s=2.5)).sections
+    (section,) = scaled(check(f"[a]\nsize=1m\n{line}"), Scale(runtime_s=2.5)).sections
     assert [each.value for each in section.options if each.name == "time_based"] == [None]
 
 
 def test_a_job_that_reads_back_what_it_wrote_gets_the_time_to() -> None:
     text = "[a]\nrw=write\nsize=1m\nverify=crc32c\ntime_based\n"
-    (section,) = fio.scaled(check(text), fio.Scale(runtime_s=2.5)).sections
+    (section,) = scaled(check(text), Scale(runtime_s=2.5)).sections
     assert not section.switched_on("time_based")
 
 
 def test_without_a_time_a_job_ends_as_its_file_says() -> None:
-    (section,) = fio.scaled(check("[a]\nsize=1m\nruntime=9\n"), fio.Scale()).sections
+    (section,) = scaled(check("[a]\nsize=1m\nruntime=9\n"), Scale()).sections
     assert not section.switched_on("time_based")
 
 
@@ -102,7 +105,7 @@ def test_without_a_time_a_job_ends_as_its_file_says() -> None:
     ],
 )
 def test_the_room_that_jobs_need_is_counted_as_fio_reads_sizes(text: str, needed: int) -> None:
-    assert fio.bytes_needed(check(text)) == needed
+    assert bytes_needed(check(text)) == needed
 
 
 @pytest.mark.parametrize(
@@ -121,7 +124,7 @@ def test_the_room_that_jobs_need_is_counted_as_fio_reads_sizes(text: str, needed
 def test_the_time_of_a_file_counts_what_waits_one_after_the_other(
     text: str, seconds: float | None
 ) -> None:
-    assert fio.seconds_needed(check(text)) == seconds
+    assert seconds_needed(check(text)) == seconds
 
 
 @pytest.mark.parametrize(
@@ -136,25 +139,25 @@ def test_the_time_of_a_file_counts_what_waits_one_after_the_other(
     ],
 )
 def test_jobs_that_never_run_together_are_not_counted_together(text: str, most: int) -> None:
-    assert fio.processes_at_once(check(text)) == most
+    assert processes_at_once(check(text)) == most
 
 
 def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> None:
-    parsed = fio.parse_job_file("[a]\nrw=read\nfilename=/dev/vdz\n", "x.fio", {})
-    checked = fio.check_job_file(parsed, Path("/dev/vdz"))
-    assert "filename=/dev/vdz" in fio.render_job_file(checked, Path("/dev/vdz")).splitlines()
-    with pytest.raises(fio.JobFileError, match="is not the target"):
-        fio.check_job_file(parsed, Path("/dev/vdy"))
+    parsed = parse_job_file("[a]\nrw=read\nfilename=/dev/vdz\n", "x.fio", {})
+    checked = check_job_file(parsed, Path("/dev/vdz"))
+    assert "filename=/dev/vdz" in render_job_file(checked, Path("/dev/vdz")).splitlines()
+    with pytest.raises(JobFileError, match="is not the target"):
+        check_job_file(parsed, Path("/dev/vdy"))
 
 
 def test_a_job_on_a_device_has_no_folder_that_fio_would_put_before_its_name() -> None:
-    parsed = fio.parse_job_file("[a]\nrw=read\ndirectory=.\n", "x.fio", {})
-    with pytest.raises(fio.JobFileError, match="a device has no folders"):
-        fio.check_job_file(parsed, Path("/dev/vdz"))
+    parsed = parse_job_file("[a]\nrw=read\ndirectory=.\n", "x.fio", {})
+    with pytest.raises(JobFileError, match="a device has no folders"):
+        check_job_file(parsed, Path("/dev/vdz"))
 
 
 @pytest.mark.parametrize(
-    ("lines", "depth"),
+    ("lines", "at_once"),
     [
         ("iodepth=32", 1),
         ("ioengine=psync\niodepth=32", 1),
@@ -163,6 +166,6 @@ def test_a_job_on_a_device_has_no_folder_that_fio_would_put_before_its_name() ->
         ("ioengine=io_uring", 1),
     ],
 )
-def test_only_an_engine_that_queues_has_several_ios_under_way(lines: str, depth: int) -> None:
+def test_only_an_engine_that_queues_has_several_ios_under_way(lines: str, at_once: int) -> None:
     (section,) = check(f"[a]\nsize=1m\n{lines}\n").sections
-    assert fio.depth(section) == depth
+    assert depth(section) == at_once

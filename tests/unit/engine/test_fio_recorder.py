@@ -2,19 +2,20 @@
 
 from pathlib import Path
 
-from replayer import fio
+from replayer.fio.recorder import Recorder
+from replayer.fio.snapshot import JobState, Share, Snapshot
 from replayer.measure import Segment
 from replayer.measure.timeline import read_timeline
 
 
-def state(runtime_ms: int, moved: int, times: dict[int, int]) -> fio.Snapshot:
-    share = fio.Share(sum(times.values()), moved, times, runtime_ms)
-    job = fio.JobState("job", {"write": share}, error=0, errors=0, steady=None)
-    return fio.Snapshot((job,))
+def state(runtime_ms: int, moved: int, times: dict[int, int]) -> Snapshot:
+    share = Share(sum(times.values()), moved, times, runtime_ms)
+    job = JobState("job", {"write": share}, error=0, errors=0, steady=None)
+    return Snapshot((job,))
 
 
 def test_bytes_that_fio_counts_before_their_time_come_with_it(tmp_path: Path) -> None:
-    recorder = fio.Recorder(tmp_path)
+    recorder = Recorder(tmp_path)
     recorder.begin_segment(Segment(0, 0, "measured"), 1, ())
     recorder.take(state(1000, 4096, {1000: 1}))
     recorder.take(state(2000, 8192, {1000: 1}))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from replayer._native import Histogram
-from replayer.fio import Gain
 from replayer.fio.job_health import LEAST_NS, JobHealth
+from replayer.fio.recorder import Gain
 from replayer.measure import Key, Segment, Span
 
 FIO, JOB = 100, 101

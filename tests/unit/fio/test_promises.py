@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from replayer import fio
+from replayer.fio.checking import check_job_file
+from replayer.fio.jobfile import parse_job_file
 from replayer.fio.jobs import document_of, load_jobs
 from replayer.fio.promises import warnings_of
 
@@ -33,7 +34,7 @@ def test_the_plan_says_nothing_of_a_job_that_reads() -> None:
 
 @pytest.mark.parametrize("pattern", ["read:4k", "randread:8"])
 def test_a_job_that_reads_some_in_a_row_is_one_that_reads(pattern: str) -> None:
-    file = fio.check_job_file(fio.parse_job_file(f"[a]\nrw={pattern}\nsize=1m\n", "x", {}), None)
+    file = check_job_file(parse_job_file(f"[a]\nrw={pattern}\nsize=1m\n", "x", {}), None)
     (job,) = json.loads(document_of((file,), "3.33"))["jobs"]
     assert job["writing"] == {}
     (warning,) = warnings_of((file,), ())

@@ -96,11 +96,11 @@ def test_a_value_that_fio_does_not_take_is_refused_with_its_line(
 
 
 def test_a_share_of_the_free_space_is_divided_among_the_processes(home: Path) -> None:
-    from replayer.fio import bytes_needed  # noqa: PLC0415
+    from replayer.fio.amounts import bytes_needed  # noqa: PLC0415
     from replayer.fio.baseline import scale_jobs  # noqa: PLC0415
     from replayer.fio.jobs import load_jobs  # noqa: PLC0415
-    from replayer.fio.order import BaselineOrder, Size  # noqa: PLC0415
     from replayer.fio.places import UNWATCHED, FolderPlace  # noqa: PLC0415 - needs the engine
+    from replayer.fio.run_record import BaselineOrder, Size  # noqa: PLC0415
     from replayer.run.targets import NamedTarget  # noqa: PLC0415
 
     place = FolderPlace(NamedTarget("mount", (home / "mount",)), UNWATCHED)

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import fio, measure
+from replayer import measure
 from replayer.errors import ReplayerError
+from replayer.fio.recorder import Recorder
+from replayer.fio.snapshot import JobState, Share, Snapshot
 from replayer.measure.record import read_events
 from tests.unit.runs import RunWriter, make_run
 
@@ -203,19 +205,17 @@ def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
     full: measure.RunFolder,
 ) -> None:
     (full.path / "fill").unlink()
-    recorder = fio.Recorder(full.path)
+    recorder = Recorder(full.path)
     with suppress(OSError), (full.path / "fill").open("wb", buffering=0) as file:
         while file.write(b"x" * 4096):
             pass
     random = np.random.default_rng(1)  # what can be compressed would find room in a page
-    share = fio.Share(
-        1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)}, 1000
-    )
-    state = fio.JobState("job", {"read": share}, error=0, errors=0, steady=None)
+    share = Share(1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)}, 1000)
+    state = JobState("job", {"read": share}, error=0, errors=0, steady=None)
     recorder.begin_segment(measure.Segment(0, 0, "measured"), 1, ())
     try:
         with pytest.raises(ReplayerError, match="run folder cannot be written") as refusal:
-            recorder.take(fio.Snapshot(jobs=(state,)))
+            recorder.take(Snapshot(jobs=(state,)))
     finally:
         recorder.close()
     assert refusal.value.exit_code == 3

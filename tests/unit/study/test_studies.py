@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer import fio
 from replayer.errors import ReplayerError
+from replayer.fio.amounts import bytes_needed, seconds_needed
 from replayer.fio.jobs import load_jobs, shipped_jobs
 from replayer.measure import load_run, summarise
 from replayer.report.style import Style
@@ -64,8 +64,8 @@ def test_the_fio_jobs_of_a_study_are_shipped(letter: str) -> None:
 def test_a_shipped_job_passes_its_checks_and_ends_by_time(name: str) -> None:
     (file,) = load_jobs([name])
     assert [section.name for section in file.sections] == [name]
-    assert fio.seconds_needed(file) == 60
-    assert fio.bytes_needed(file) > 0
+    assert seconds_needed(file) == 60
+    assert bytes_needed(file) > 0
 
 
 @pytest.mark.parametrize("letter", LETTERS)
