@@ -12,8 +12,6 @@ from replayer.run.options import (
 from replayer.run.roles import add_fleet_options, add_locusts_fleet_options
 from replayer.run.web_options import add_metrics_option
 
-__all__ = ["add_run_arguments"]
-
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what runs and replays have in common, a group for each concern."""

@@ -19,8 +19,6 @@ from replayer.run.options import (
 )
 from replayer.scenario.units import read_duration, read_size
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "baseline"
 HELP = "measure with fio what targets can do at the most, and rank them"
 

@@ -18,8 +18,6 @@ from replayer.capture.order import (
 from replayer.errors import ReplayerError
 from replayer.scenario.units import read_size
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 _PID = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 NAME = "capture"

@@ -25,8 +25,6 @@ from replayer.trace.reading import load_statistics
 from replayer.trace.shipped import find_trace
 from replayer.verdict.threshold import DEFAULT, Names, check_names, parse_threshold, with_default
 
-__all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
-
 COLUMN = 27
 
 

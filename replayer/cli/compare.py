@@ -8,8 +8,6 @@ from replayer.report.comparing import compare
 from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
 from replayer.report.html import render_html
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "compare"
 HELP = "rank the targets of runs that did the same work against each other"
 

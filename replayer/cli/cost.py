@@ -7,8 +7,6 @@ from replayer.errors import ReplayerError
 from replayer.measure import load_run, summarise
 from replayer.report.cost import load_prices, render_costs, work_out
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "cost"
 HELP = "work out what targets cost a month and a million page views, from your prices"
 

@@ -11,8 +11,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
 from replayer.report.style import Style
 from replayer.run.interruption import Interruption, Level
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "doctor"
 HELP = "look a mount over: its options with advice and sources, and a short probe of its latencies"
 PROBE_S = 8.0  # chosen: with making and removing its files about ten seconds

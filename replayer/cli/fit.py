@@ -12,8 +12,6 @@ from replayer.run.fitting import FitOrder, fit_pauses
 from replayer.run.options import read_rounds
 from replayer.trace.facts import load_facts
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "fit"
 HELP = "fit the pauses of a rehearsed trace: a replay then takes as long as the command"
 

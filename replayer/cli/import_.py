@@ -21,8 +21,6 @@ from replayer.trace.importing import (
 )
 from replayer.trace.reading import count_trace
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "import"
 HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
 LARGEST_PROCESS = 2**31 - 1

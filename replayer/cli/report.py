@@ -8,8 +8,6 @@ from replayer.report.composition import compose
 from replayer.report.forms import FORMS, Destination, suffixes
 from replayer.report.html import render_html
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "report"
 HELP = "print the report of finished, interrupted or killed runs"
 

@@ -10,8 +10,6 @@ from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario
 from replayer.scenario.shipped import shipped_scenarios
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "scenarios"
 HELP = "list the scenarios that come with the program"
 

@@ -3,8 +3,6 @@
 import argparse
 import json
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "schema"
 HELP = "print the JSON Schema of scenario files, run documents or comparisons"
 

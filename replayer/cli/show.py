@@ -14,8 +14,6 @@ from replayer.report.style import Style, fold
 from replayer.trace.reading import Pauses, believed, count_trace, load_trace
 from replayer.trace.shipped import find_trace
 
-__all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
-
 NAME = "show"
 HELP = "show what a trace holds: ops, errors, files, requests, blind spots"
 COLUMN = 15

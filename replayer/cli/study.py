@@ -21,8 +21,6 @@ from replayer.study.model import Study, load_studies, load_study
 from replayer.study.results import fill_tables
 from replayer.study.table import Remarks, render_study
 
-__all__ = ["HELP", "NAME", "add_arguments", "run"]
-
 NAME = "study"
 HELP = "repeat a published study on targets of your own, beside the published figures"
 

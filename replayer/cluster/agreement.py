@@ -25,8 +25,6 @@ from replayer.scenario.overrides import names_file
 from replayer.trace.facts import TraceFacts, load_facts
 from replayer.trace.shipped import shipped_traces
 
-__all__ = ["Agreement", "agree", "agreed_workload", "names_of", "refuse_differences"]
-
 
 @dataclass(frozen=True)
 class Agreement:

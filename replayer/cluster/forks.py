@@ -11,8 +11,6 @@ from contextlib import suppress
 
 from replayer.supervisor import follow, follow_no_more
 
-__all__ = ["forks_follow", "forks_follow_no_more", "kill_fork", "stay"]
-
 _forking: list[int] = []
 """The process whose forks are workers: what those fork themselves is no business of ours."""
 _following: list[int] = []

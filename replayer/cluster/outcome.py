@@ -25,9 +25,6 @@ from replayer.measure.replay import (
 from replayer.measure.tasks import TaskFailure, add_task_failures
 from replayer.run.prepared_run import Leftovers
 
-__all__ = ["Outcome", "add_replays", "gather_outcome", "list_clients"]
-
-
 CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine
 REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
 

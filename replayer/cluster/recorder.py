@@ -29,9 +29,6 @@ from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import explain
 from replayer.run.writer import RunWriter
 
-__all__ = ["MergedRecorder", "Merger"]
-
-
 NS_PER_S = 1_000_000_000
 SLACK_NS = 100_000_000
 """Chosen: workers begin a segment within milliseconds, and cut seconds from then on."""

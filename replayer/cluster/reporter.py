@@ -15,8 +15,6 @@ from replayer.cluster import wire
 from replayer.cluster.wire import WorkerState
 from replayer.run.ledger import MeasuredInterval
 
-__all__ = ["Reporter"]
-
 AGAIN_S = 3.0  # chosen: many times what an answer takes
 MOST_EVENTS = 500  # chosen: lines a message; what is left goes with the next one
 MOST_WAITING = 3600

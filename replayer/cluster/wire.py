@@ -23,27 +23,6 @@ from replayer.measure.tasks import TaskFailure
 from replayer.run.interruption import InterruptedRunError
 from replayer.run.ledger import MadeInterval, MadeRow, MeasuredInterval, Phase
 
-__all__ = [
-    "ANSWER",
-    "HELLO",
-    "NEWS",
-    "ORDER",
-    "PROTOCOL",
-    "READERS",
-    "TAKEN",
-    "Count",
-    "News",
-    "WireForm",
-    "WorkerState",
-    "pack_error",
-    "pack_interval",
-    "read_event",
-    "read_found",
-    "read_name",
-    "unpack_error",
-    "unpack_interval",
-]
-
 PROTOCOL = 5
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 

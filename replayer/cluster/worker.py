@@ -7,8 +7,6 @@ from typing import Any
 
 from replayer.cluster.wire import WorkerState
 
-__all__ = ["Worker", "users_of"]
-
 
 @dataclass(eq=False)
 class Worker:

@@ -38,9 +38,6 @@ from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import AWAY, HANGING, TargetDir
 from replayer.run.writer import RunEnding, RunWriter, describe_targets, find_targets, workload_facts
 
-__all__ = ["WorkerRun", "WorkerTerms", "remove_patiently"]
-
-
 REMOVALS = 10
 AGAIN_S = 1.0
 """Chosen: workers find out within a second of each other that their master is gone."""

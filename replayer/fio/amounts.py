@@ -9,16 +9,6 @@ from collections.abc import Sequence
 
 from replayer.fio.jobfile import JobFile, Section, groups
 
-__all__ = [
-    "bytes_needed",
-    "depth",
-    "processes",
-    "processes_at_once",
-    "read_seconds",
-    "read_size",
-    "seconds_needed",
-]
-
 _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
 _SECONDS = {

@@ -43,8 +43,6 @@ from replayer.run.watchdog import ask
 from replayer.run.writer import RunEnding, RunWriter
 from replayer.verdict.threshold import Names, check_names, parse_threshold
 
-__all__ = ["run_baseline", "scale_jobs"]
-
 
 def run_baseline(order: BaselineOrder) -> int:
     """Run a baseline, show its results, and return the exit code.

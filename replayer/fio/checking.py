@@ -19,9 +19,6 @@ from replayer.fio.options import ALIASES, ALLOWED, ENGINES, REASONS, Kind
 from replayer.fio.program import ANSWER_S, FioError, Program
 from replayer.fio.writing import render_job_file
 
-__all__ = ["check_job_file", "check_values"]
-
-
 MOST_PROCESSES = 4096  # fio's own bound, REAL_MAX_JOBS in os/os.h
 DEEPEST = 65_536
 """The kernel's own default for all of a machine (aio-max-nr); fio makes memory for any number."""

@@ -11,8 +11,6 @@ from replayer.fio.amounts import read_seconds
 from replayer.fio.jobfile import Section, groups
 from replayer.fio.snapshot import JobState
 
-__all__ = ["Clock", "Stage", "verifies_after"]
-
 READ = "read"
 AGREEING_S = 0.25  # chosen: a document comes a moment late, a process a second
 _OFF = frozenset({None, "0", "none"})

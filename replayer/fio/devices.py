@@ -17,8 +17,6 @@ from replayer.measure import Target as TargetFacts
 from replayer.measure.mountinfo import load_mountinfo
 from replayer.run.targets import MountError, TargetError, explain
 
-__all__ = ["Device", "claim_device", "describe_device", "parse_devices"]
-
 
 @dataclass(frozen=True)
 class Device:

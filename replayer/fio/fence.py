@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-__all__ = ["Fence", "fence_around", "find_confinement"]
-
 # The same on every architecture, see asm-generic/unistd.h.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 ASK_VERSION = 1  # LANDLOCK_CREATE_RULESET_VERSION

@@ -12,8 +12,6 @@ from replayer.fio.recorder import Gain
 from replayer.measure import Health
 from replayer.measure.cputime import CpuTime, read_cpu_time
 
-__all__ = ["JobHealth"]
-
 MOST_TASKS = 64  # looked at, as in the engine: the rest is scaled up
 LEAST_NS = 100_000_000
 """Chosen: a job waits for a CPU when it starts, too, for some slices of 3 ms; of less time in I/Os

@@ -12,16 +12,6 @@ from typing import NoReturn
 
 from replayer.errors import ReplayerError
 
-__all__ = [
-    "JobFile",
-    "JobFileError",
-    "JobFileLine",
-    "Option",
-    "Section",
-    "groups",
-    "parse_job_file",
-]
-
 MOST_BYTES = 1 << 20  # chosen: a job file is written by hand
 MOST_SECTIONS = 500  # chosen: fio itself ends at 4,096 jobs
 GLOBAL = "global"

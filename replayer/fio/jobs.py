@@ -19,8 +19,6 @@ from replayer.fio.writing import render_job_file
 from replayer.paths import is_file
 from replayer.scenario.shipped import shipped_folder
 
-__all__ = ["DEFAULT_JOBS", "document_of", "fingerprint_of", "load_jobs", "shipped_jobs"]
-
 DEFAULT_JOBS = ("latency-read-4k", "latency-write-4k", "rand-read-4k", "rand-write-4k", "upload")
 """Chosen: what one request waits, what many together get, and one stream."""
 

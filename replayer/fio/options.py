@@ -6,8 +6,6 @@ of ``fio --cmdhelp=all`` and ``fio --enghelp=ENGINE`` of fio 3.28 to 3.33, with 
 
 from typing import Literal
 
-__all__ = ["ALIASES", "ALLOWED", "ENGINES", "FILE_CALLS", "REASONS", "Kind"]
-
 Kind = Literal["plain", "time", "name", "files", "folder", "engine", "memory", "pattern", "ours"]
 """What a value is.
 

@@ -20,8 +20,6 @@ from replayer.fio.fence import Fence, fence_around
 from replayer.fio.program import FioError, Program
 from replayer.supervisor import follow
 
-__all__ = ["FioProcess", "Launch", "children_of", "tasks_of"]
-
 MOST_DOCUMENTS = 64  # waiting: one a second comes, twenty a second are taken
 MOST_MESSAGES = 200  # chosen: what a person may want to read
 OWN_THREADS = 2  # its first one, and the one that prints

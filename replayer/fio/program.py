@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["FioError", "Program", "find_fio"]
-
 OLDEST = (3, 28)
 """Of 2021: Debian 12 has 3.33, Ubuntu 22.04 has 3.28, Amazon Linux 2023 has 3.32."""
 ANSWER_S = 20.0  # chosen: it only prints its version

@@ -10,8 +10,6 @@ from replayer.fio.jobfile import JobFile, Section
 from replayer.fio.options import FILE_CALLS
 from replayer.measure import RunWarning, Target, Writing, place_of
 
-__all__ = ["warnings_of", "writes", "writing_of"]
-
 _OFF = frozenset({None, "0", "none"})
 _NEAR = frozenset({"client cache", "memory", "daemon"})
 

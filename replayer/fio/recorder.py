@@ -24,8 +24,6 @@ from replayer.measure import Key, Segment, Span
 from replayer.measure.runfolder import writing_to
 from replayer.measure.timeline import COLUMNS
 
-__all__ = ["Gain", "Recorder"]
-
 LONGEST_NS = 24 * 3600 * 10**9  # what the histograms hold
 SYNC = "fsync"
 

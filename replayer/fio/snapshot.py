@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["JobState", "Share", "Snapshot", "parse_snapshot"]
-
 WAYS = {"read": "read", "write": "write", "trim": "trim", "sync": "fsync"}
 """fio's key of each direction, and the op it is kept as."""
 

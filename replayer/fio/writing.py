@@ -11,8 +11,6 @@ from pathlib import Path
 from replayer.fio.jobfile import JobFile, Option, Section
 from replayer.fio.options import FILE_CALLS
 
-__all__ = ["Scale", "folders_of", "render_job_file", "scaled"]
-
 _SETTINGS = (
     # A job's processes are one entry; jobs do not share one.
     "group_reporting=1",

@@ -19,8 +19,6 @@ from replayer._native import Outcome
 from replayer.measure import FOUND_END
 from replayer.run.doorbell import Mailbox
 
-__all__ = ["File", "FileSystem", "LockKind"]
-
 LockKind = Literal["shared", "exclusive", "unlock"]
 
 SLOTS = 16  # of plan format 1

@@ -21,8 +21,6 @@ from replayer.run.roles import fleet_words
 from replayer.run.web_options import refuse_page_options, web_words
 from replayer.supervisor import uninterrupted
 
-__all__ = ["code_of", "command_line", "hand_over", "parsed_already"]
-
 _parsed: dict[str, object] = {}
 """What our own parser has read; empty after ``locust -f``."""
 _command_line: list[str] = []

@@ -15,16 +15,6 @@ from locust.env import Environment
 from replayer.measure import samples_needed
 from replayer.run.options import CsvRefusedError
 
-__all__ = [
-    "correct_figures",
-    "find_refusal",
-    "leave_keys_alone",
-    "round_figure",
-    "show_digits",
-    "watch_csv_files",
-]
-
-
 DIGITS = 4
 """Chosen: one more than the histograms hold, so that nothing is rounded twice."""
 GAP = "-"

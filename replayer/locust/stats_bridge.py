@@ -19,8 +19,6 @@ from replayer.measure.hlog import Segment, Span, covered_s
 from replayer.measure.tasks import TaskFailure
 from replayer.run.ledger import RECENT_INTERVALS, MeasuredInterval, MeasuredRow, is_transaction
 
-__all__ = ["METHOD", "LocustStats", "MeasuredTime", "RateEntry", "Total"]
-
 
 @dataclass
 class _RecentInterval:

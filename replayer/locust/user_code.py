@@ -11,8 +11,6 @@ from pathlib import Path
 
 import replayer
 
-__all__ = ["OURS", "place_of", "put"]
-
 INSTALLED = frozenset({"site-packages", "dist-packages"})
 """What folders of installed packages are called, wherever they are."""
 OURS = Path(replayer.__file__).resolve().parent

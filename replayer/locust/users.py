@@ -22,21 +22,6 @@ from replayer.plan.document import Plan
 from replayer.run.spawner import UserContext
 from replayer.run.user_registry import UserSlot
 
-__all__ = [
-    "FileUser",
-    "ScenarioUser",
-    "context_of",
-    "count_native",
-    "has_file_users",
-    "has_file_users_alone",
-    "has_python_users",
-    "has_scenario_users",
-    "join",
-    "list_kinds",
-    "refuse_mixtures",
-]
-
-
 _contexts: WeakKeyDictionary[Environment, UserContext] = WeakKeyDictionary()
 
 

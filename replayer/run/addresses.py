@@ -10,15 +10,6 @@ from pathlib import Path
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = [
-    "MOST_PORT",
-    "UnusableAddressError",
-    "find_host",
-    "put_address",
-    "try_address",
-    "try_certificate",
-]
-
 MOST_PORT = 65535
 NAME_S = 30.0  # chosen: a master that is being started has its name within seconds
 

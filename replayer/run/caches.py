@@ -23,8 +23,6 @@ from replayer.run.target_dir import TargetDir, may_evict_machine
 from replayer.run.targets import MountError
 from replayer.supervisor import give_up_on
 
-__all__ = ["CacheProcedure", "choose_procedure", "refuse_idle_remount", "remount"]
-
 
 class CacheProcedure(Protocol):
     """How the caches of a target are brought into their state."""

@@ -16,9 +16,6 @@ from replayer._native import Engine, clock_ns
 from replayer.measure.cputime import CpuTime, read_cpu_time
 from replayer.measure.health import Health
 
-__all__ = ["ClientHealth", "ClockReading", "Standstill", "stood_still_ns"]
-
-
 TICK_NS = 250_000_000  # chosen: well below the least that is told of, and few looks a second
 LEAST_NS = 1_000_000_000  # chosen: a page that is read from a slow disk may hold us up for less
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Descendants", "living_below"]
-
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 ENDED = frozenset({b"Z", b"X"})
 

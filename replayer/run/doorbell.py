@@ -18,8 +18,6 @@ from replayer._native import Engine, Outcome, Transaction
 from replayer.run.ledger import MeasuredInterval
 from replayer.run.user_registry import UserRegistry
 
-__all__ = ["Doorbell", "Mailbox", "ResultPump"]
-
 
 class Mailbox:
     """Open tickets.

@@ -16,8 +16,6 @@ from replayer.errors import EXIT_ENVIRONMENT
 from replayer.run.interruption import SIGNALS
 from replayer.supervisor import ECHO_S, end_plainly, leave_unflushed
 
-__all__ = ["ExitWatchdog", "last_words", "tidies_for", "watch_exit"]
-
 OVERTIME_S = 5.0
 """What a process has to end in beside its stop timeout (a promise of the README)."""
 TIDY_S = 2.0  # chosen, of the above: then folders are left, and results shown

@@ -22,8 +22,6 @@ from replayer.measure import format_time_ns
 from replayer.run.own_command import start_ourselves
 from replayer.trace.facts import MOST_PERCENT, Fit, TraceFacts, keep_fit
 
-__all__ = ["FitOrder", "FitRefusedError", "fit_pauses", "solve"]
-
 CLOSE_ENOUGH = 0.01
 """Chosen: of the command's time; less than what rounds of one replay differ by."""
 MUCH_LONGER = 1.1

@@ -14,8 +14,6 @@ from types import FrameType
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 from replayer.supervisor import interrupt, is_echo, take_interrupt
 
-__all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
-
 GOES_ON = "the run's folders are being removed: that goes on; another Ctrl-C leaves them behind"
 
 IS_NOHUP = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

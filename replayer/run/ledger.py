@@ -11,18 +11,6 @@ from typing import Literal, Protocol
 
 from replayer._native import Histogram
 
-__all__ = [
-    "Ledger",
-    "LiveLine",
-    "MadeInterval",
-    "MadeRow",
-    "MeasuredInterval",
-    "MeasuredRow",
-    "Phase",
-    "is_transaction",
-]
-
-
 Phase = Literal["warm-up", "measured"]
 
 

@@ -35,8 +35,6 @@ from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
 from replayer.supervisor import leave_now
 
-__all__ = ["LocalRun", "make_request", "open_local_run"]
-
 NS_PER_S = 1_000_000_000
 
 

@@ -27,20 +27,6 @@ from replayer.measure.run import (
     this_process,
 )
 
-__all__ = [
-    "MARKER",
-    "Identity",
-    "Loss",
-    "Owner",
-    "find_loss",
-    "hand_on",
-    "identify",
-    "marker_note",
-    "owner_in",
-    "take_over",
-]
-
-
 MARKER = ".replayer-run"
 _MODE = 0o600  # as the engine makes it
 

@@ -29,8 +29,6 @@ from replayer.run.ledger import COUNTED, MeasuredInterval, MeasuredRow
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick
 from replayer.run.web_options import Address
 
-__all__ = ["PATH", "Meter", "render_metrics", "serve_metrics"]
-
 PATH = "/metrics"
 NS_PER_S = 1e9
 WHOLE = "transaction"

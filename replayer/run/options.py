@@ -15,29 +15,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.paths import exists, is_folder
 from replayer.report.forms import ReportFiles
 
-__all__ = [
-    "VERIFY",
-    "CacheState",
-    "CsvRefusedError",
-    "Pace",
-    "Parser",
-    "ReplaySettings",
-    "Settings",
-    "add_junit_option",
-    "add_options",
-    "add_procedure_options",
-    "add_replay_options",
-    "add_result_options",
-    "add_scenario_options",
-    "add_target_options",
-    "csv_prefix",
-    "parse_run_time",
-    "read_report_files",
-    "read_rounds",
-    "read_seed",
-]
-
-
 Pace = Literal["asap", "closed", "timed", "open"]
 MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week
 

@@ -9,8 +9,6 @@ from functools import partial
 
 from replayer.supervisor import follow
 
-__all__ = ["start_ourselves"]
-
 
 def start_ourselves(words: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
     """Start a command of this program, which is asked to end when this process is killed.

@@ -41,18 +41,6 @@ from replayer.run.threads import call_in_thread, call_within
 from replayer.run.workload import Workload, changes_files
 from replayer.run.writer import RunEnding, RunWriter, find_targets, workload_facts
 
-__all__ = [
-    "Leftovers",
-    "PreparedRun",
-    "RunRequest",
-    "check_in_time",
-    "check_procedure",
-    "chosen_targets",
-    "find_losses",
-    "prepare_run",
-    "put_away",
-]
-
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
 OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
 

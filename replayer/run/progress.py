@@ -20,20 +20,6 @@ from replayer.measure import format_many, format_number, format_time_ns, samples
 from replayer.report.style import cut, text_width
 from replayer.run.ledger import Ledger, LiveLine, MeasuredInterval
 
-__all__ = [
-    "Hang",
-    "LineProgress",
-    "LiveProgress",
-    "Observer",
-    "ProgressDisplay",
-    "QuietProgress",
-    "SilentProgress",
-    "Tick",
-    "at_the_terminal",
-    "make_progress",
-]
-
-
 LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
 PERCENTILES = (50.0, 95.0, 99.0)

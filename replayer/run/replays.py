@@ -34,17 +34,6 @@ from replayer.trace.errors import TraceError
 from replayer.trace.facts import TraceFacts
 from replayer.trace.reading import check_order, count_trace, load_history
 
-__all__ = [
-    "Circumstances",
-    "describe_replay",
-    "likely_cause",
-    "load_plan",
-    "make_event_log",
-    "read_order",
-    "read_results",
-]
-
-
 AS_RECORDED = 100
 MOST_PAST = 8
 """Chosen: events that explain one, and fit on a screen."""

@@ -24,15 +24,6 @@ from replayer.run.workload import Workload
 from replayer.run.writer import RunEnding, RunWriter
 from replayer.verdict.threshold import Names, check_names, parse_threshold
 
-__all__ = [
-    "Shown",
-    "check_thresholds",
-    "end_run",
-    "say_interrupted",
-    "say_problems",
-    "show_results",
-]
-
 
 def check_thresholds(
     workload: Workload, targets: Sequence[NamedTarget], transactions: tuple[str, ...] | None

@@ -16,19 +16,6 @@ from replayer.run.addresses import find_host, put_address, try_address
 from replayer.run.options import Parser
 from replayer.run.web_options import LOOPBACK
 
-__all__ = [
-    "DEFAULT_TIMEOUT_S",
-    "EVERYWHERE",
-    "ClusterSettings",
-    "OnLostWorker",
-    "add_fleet_options",
-    "add_locusts_fleet_options",
-    "arrange_modes",
-    "fleet_words",
-    "refuse_idle_options",
-]
-
-
 DEFAULT_TIMEOUT_S = 10
 """Chosen: heartbeats come each second, and a busy machine may well miss a few."""
 EVERYWHERE = "*"

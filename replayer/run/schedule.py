@@ -5,8 +5,6 @@ Pure: what to run when. The controller does it.
 
 from dataclasses import dataclass
 
-__all__ = ["ScheduledSegment", "default_rounds", "make_schedule"]
-
 ROUNDS_OF_SEVERAL = 3  # chosen: the fewest that give a median and a spread
 
 

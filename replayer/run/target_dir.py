@@ -26,9 +26,6 @@ from replayer.run.targets import MountError, NamedTarget, explain, explain_readi
 from replayer.run.threads import call_within
 from replayer.run.watchdog import REFUSED, MountTask, Watchdog, refusal_of
 
-__all__ = ["AWAY", "HANGING", "LayoutContext", "MachineEviction", "TargetDir", "may_evict_machine"]
-
-
 SWITCH = "/proc/sys/vm/drop_caches"
 
 

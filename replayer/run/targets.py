@@ -17,18 +17,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.paths import is_link
 from replayer.run.interruption import InterruptedRunError
 
-__all__ = [
-    "DEFAULT_FOLDER",
-    "MountError",
-    "NamedTarget",
-    "TargetError",
-    "check_place",
-    "explain",
-    "explain_reading",
-    "parse_targets",
-    "refuse_aliases",
-]
-
 DEFAULT_FOLDER = Path("replayer-data")
 """The target of a run that names none."""
 FORBIDDEN = ("/dev", "/proc", "/sys")

@@ -14,8 +14,6 @@ from gevent.hub import get_hub
 
 from replayer.supervisor import give_up_on
 
-__all__ = ["call_in_thread", "call_within"]
-
 R = TypeVar("R")
 
 

@@ -15,8 +15,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 MOST_REFUSALS = 10
 
-__all__ = ["UserEngine", "UserRegistry", "UserSlot"]
-
 
 class ThreadRefusedError(ReplayerError):
     """The machine cannot hold so many users."""

@@ -19,9 +19,6 @@ from replayer.run.progress import Hang
 from replayer.run.targets import MountError, explain
 from replayer.supervisor import give_up_on
 
-__all__ = ["ANSWER_S", "MountTask", "Watchdog", "Watched", "ask", "finish"]
-
-
 R = TypeVar("R")
 ANSWER_S = 20.0  # chosen, as in runs: a mount that takes longer for one call is taken for dead
 HASTE_S = 2.0  # chosen: of those so many are left once whoever waits was interrupted

@@ -14,21 +14,6 @@ from replayer.errors import ReplayerError
 from replayer.run.addresses import MOST_PORT
 from replayer.run.options import Parser
 
-__all__ = [
-    "LOOPBACK",
-    "Address",
-    "add_metrics_option",
-    "add_page_options",
-    "add_web_options",
-    "check_web_options",
-    "is_loopback",
-    "read_address",
-    "read_secret",
-    "refuse_page_options",
-    "web_words",
-]
-
-
 LOOPBACK = "127.0.0.1"
 SECRET_VARIABLE = "REPLAYER_WEB_SECRET"  # noqa: S105 - where it is looked for, not what it is
 LEAST_SECRET = 12

@@ -22,9 +22,6 @@ from replayer.scenario.units import read_rate
 from replayer.trace.facts import TraceFacts, load_facts
 from replayer.verdict.threshold import AS_RECORDED, with_default
 
-__all__ = ["Workload", "changes_files", "make_workload"]
-
-
 NS_PER_S = 1_000_000_000
 FREE_FORM: dict[str, object] = {
     "format": 1,

@@ -36,17 +36,6 @@ from replayer.run.replays import describe_replay
 from replayer.run.targets import NamedTarget
 from replayer.run.workload import Workload
 
-__all__ = [
-    "RunEnding",
-    "RunFacts",
-    "RunWriter",
-    "TargetsAsFound",
-    "describe_targets",
-    "find_targets",
-    "load_facts",
-    "workload_facts",
-]
-
 NS_PER_S = 1e9
 
 

@@ -9,8 +9,6 @@ from replayer.web.op_totals import WHOLE, Key, OpLine
 from replayer.web.run_control import ActiveRun
 from replayer.web.series import BINS_PER_DECADE, Cell, Figure, SecondColumn
 
-__all__ = ["Look", "describe_series", "parse_look"]
-
 FIGURES = ("p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 

@@ -14,8 +14,6 @@ from replayer.run.options import VERIFY, Settings
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_scenarios
 
-__all__ = ["TASKS_ALONE", "Choice", "Facts", "describe_choices", "offered", "read_facts"]
-
 NS_PER_S = 1e9
 
 

@@ -17,16 +17,6 @@ from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
 from replayer.web.choices import Choice
 
-__all__ = [
-    "REPLAY_CACHES",
-    "REPLAY_PACES",
-    "ForeignError",
-    "RunForm",
-    "make_form",
-    "whole_number",
-]
-
-
 MOST_DIGITS = 18
 """Chosen: what the kernel counts has no more."""
 

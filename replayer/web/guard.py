@@ -19,8 +19,6 @@ from urllib.parse import urlsplit
 
 from flask import Flask, Response, g, jsonify, request
 
-__all__ = ["INLINE_SCRIPTS", "TOKEN", "TOKEN_HEADER", "Asked", "Guard", "install", "own_names"]
-
 TOKEN_HEADER = "X-Replayer-Token"  # noqa: S105 - the name of a header
 TOKEN = "replayer.token"  # noqa: S105 - where the application keeps it
 READING = frozenset({"GET", "HEAD"})

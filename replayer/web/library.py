@@ -38,21 +38,6 @@ from replayer.trace.shipped import shipped_traces
 from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
 from replayer.web.run_control import RunControl, answer_order
 
-__all__ = [
-    "Beside",
-    "LibraryEntry",
-    "PastRun",
-    "add_comparison",
-    "add_library",
-    "add_runs",
-    "compare_runs",
-    "find_run",
-    "list_runs",
-    "list_traces",
-    "render_comparison",
-]
-
-
 TRACE_JSON = "trace.json"
 MOST_TRACES = 200
 """Chosen: more than fit on a page that is read."""

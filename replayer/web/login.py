@@ -13,8 +13,6 @@ from flask import Blueprint, Flask, Response, redirect, render_template, request
 from flask_login import LoginManager, UserMixin, current_user, login_user, logout_user
 from gevent.lock import BoundedSemaphore
 
-__all__ = ["install", "views"]
-
 WAIT_S = 1.0  # chosen: long for who guesses, short for who slips
 OPEN_TO_ALL = frozenset({"replayer.login", "replayer.assets", "static"})
 KNOWN = "known"

@@ -12,8 +12,6 @@ from replayer.measure import CANCELLED, FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
 from replayer.run.ledger import COUNTED, RECENT_INTERVALS, MeasuredInterval, MeasuredRow
 
-__all__ = ["WHOLE", "Key", "OpLine", "OpTotals", "is_shown", "supported"]
-
 WHOLE = "transaction"
 """The op under which the engine counts whole transactions."""
 PERCENTS = {"p50_ns": 50.0, "p95_ns": 95.0, "p99_ns": 99.0, "p99_9_ns": 99.9}

@@ -33,9 +33,6 @@ from replayer.web.guard import TOKEN
 from replayer.web.library import add_comparison, add_library, add_runs
 from replayer.web.run_control import ActiveRun, RunControl
 
-__all__ = ["describe_now", "install"]
-
-
 HERE = Path(__file__).parent
 PLACE = "/replayer"
 

@@ -38,9 +38,6 @@ from replayer.web.form import ForeignError, RunForm
 from replayer.web.op_totals import OpTotals
 from replayer.web.series import RunSeries
 
-__all__ = ["ActiveRun", "BusyError", "LiveStatus", "RunControl", "WorkInProgress"]
-
-
 MOST_HANGS = 20  # chosen: more lines than a person reads
 
 

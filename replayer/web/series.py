@@ -18,8 +18,6 @@ from replayer.measure.summary import PERCENTILE_SAMPLES
 from replayer.run.ledger import MeasuredInterval, MeasuredRow
 from replayer.web.op_totals import PERCENTS, Key, is_shown
 
-__all__ = ["BINS_PER_DECADE", "Cell", "Figure", "RunSeries", "SecondColumn"]
-
 MOST_COLUMNS = 1800
 """Chosen: half an hour of seconds, as wide as a large screen has points."""
 USUAL_S = 1.0
