@@ -31,12 +31,10 @@ class Agreement:
     """Workers that can work on one run.
 
     Attributes:
-        pool: They.
         targets: What the first of them says of each target, as run.json has it.
         procedure: How caches are brought into their state, in words.
         machine: The first one's; each client of the run has its own.
         terms: How long they are waited for, and what becomes of the run when one is lost.
-        watch: Who follows the run, interval by interval.
     """
 
     pool: WorkerPool
@@ -139,10 +137,6 @@ SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen
 def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
     """Return what this worker shall run.
 
-    Args:
-        settings: The worker's own.
-        told: The master's order.
-
     Raises:
         ReplayerError: It would run something else than the master, or read what that names.
     """
@@ -174,11 +168,6 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
 
 def refuse_differences(settings: Settings, terms: ClusterSettings, told: Mapping[str, Any]) -> None:
     """Refuse what this worker was told to do differently from its master.
-
-    Args:
-        settings: The worker's own.
-        terms: Its own, too.
-        told: The master's order.
 
     Raises:
         ReplayerError: Names the first option.

@@ -256,9 +256,7 @@ class PersistentPool:
     """The workers of one page.
 
     Args:
-        port: Where their messages come from, and go to.
         settings: The command line's: its targets are those that every worker must have.
-        terms: How many are waited for, and for how long.
     """
 
     def __init__(self, port: MasterPort, settings: Settings, terms: ClusterSettings) -> None:

@@ -37,13 +37,9 @@ class Outcome:
     """What the workers said at the end.
 
     Attributes:
-        clients: Who measured what.
         health: Of the client that fared worst; None if none could tell.
-        replay: How far replays agreed with their traces.
         task_failures: What tasks of a locustfile raised, on all workers.
         failure: Why a worker's results are not whole.
-        warnings: What a reader of the figures must know.
-        leavings: What is still on the targets.
     """
 
     clients: tuple[Client, ...] = ()

@@ -152,8 +152,6 @@ class MergedRecorder:
     """Writes what workers tell.
 
     Attributes:
-        run writer: The run folder.
-        worker pool: The workers.
         begin_ns: The run's begin on this machine's monotonic clock.
         begin_epoch_ns: The same as wall-clock time.
         measured_until_s: Until when something was measured, in seconds since the run's begin.

@@ -124,9 +124,7 @@ class News:
     """What a worker tells by itself.
 
     Attributes:
-        state: How it is.
         number: Of the results, counted from 1; None when there are none.
-        intervals: What was measured.
         events: What events.jsonl has that is worth telling.
     """
 

@@ -13,9 +13,6 @@ class Worker:
     """One worker, as the master knows it.
 
     Attributes:
-        number: Its place in the run, from 0.
-        id: Locust's name of it.
-        hello: What it said of itself.
         heard_s: When it gave its last sign of life, on this machine's monotonic clock.
         state: How it is, as of then.
         lost: Why it is lost; None while it works.
@@ -28,7 +25,6 @@ class Worker:
         shares: Measured transactions by target and name.
         facts: What it said of its machine and targets.
         back_s: When it was back after a loss, in seconds since the run's begin.
-        folder: Its own run folder.
     """
 
     number: int

@@ -33,11 +33,7 @@ AT_MOST_EVERY_S = 1.0  # chosen: workers that come one after the other are told 
 
 
 class Reminder:
-    """One wait, for a number to grow.
-
-    Args:
-        now_s: When it begins.
-    """
+    """One wait, for a number to grow."""
 
     def __init__(self, now_s: float) -> None:
         self._said_s = now_s
@@ -120,8 +116,6 @@ class WorkerPool:
     """The workers of one run, or of one run after the other.
 
     Args:
-        port: Where their messages come from, and go to.
-        interruption: Who may end the wait for them.
         timeout_s: After which silence one is lost.
         others: What becomes of those that come late, and of all when a run is over.
 
@@ -168,11 +162,6 @@ class WorkerPool:
 
     def gather(self, count: int, within_s: float, say: Say) -> None:
         """Wait until so many workers are there.
-
-        Args:
-            count: How many.
-            within_s: For how long; 0: until they are there.
-            say: Who is told how many are missing.
 
         Raises:
             ReplayerError: They are not there in time, or the user has had enough.

@@ -62,12 +62,7 @@ class DismissedError(ReplayerError):
 
 
 class WorkerPort(Protocol):
-    """What a worker asks of Locust: messages from and to the master, and users.
-
-    Attributes:
-        name: Locust's name of this worker.
-        stop_timeout_s: How long users may take to end.
-    """
+    """What a worker asks of Locust: messages from and to the master, and users."""
 
     name: str
     stop_timeout_s: float

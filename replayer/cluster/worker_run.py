@@ -83,8 +83,6 @@ class WorkerTerms:
     """What the master told of the run.
 
     Attributes:
-        number: This worker's, from 0.
-        workers: How many there are.
         keep: Whether, and as what, the folders stay on the targets.
         turn: How many parts this worker has had, with this one.
         is_forked: Whether it is a fork of a command, and not the command itself.
@@ -98,13 +96,7 @@ class WorkerTerms:
 
 
 class WorkerRun:
-    """What a worker has of one run.
-
-    Args:
-        request: What is run, on the worker's own targets.
-        terms: What the master said.
-        send: How messages get to the master.
-    """
+    """What a worker has of one run."""
 
     def __init__(self, request: RunRequest, terms: WorkerTerms, send: Send) -> None:
         settings, workload = request.settings, request.workload

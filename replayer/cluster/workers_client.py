@@ -28,12 +28,7 @@ class WorkersClient(LoadClient):
     """The engines of all workers, as one.
 
     Args:
-        recorder: What they tell.
-        request: What they run.
         policy: What the user wants done when one is lost.
-
-    Attributes:
-        outcome: How the run ended for them; None until then.
     """
 
     def __init__(

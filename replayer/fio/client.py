@@ -130,11 +130,7 @@ class _ActiveFio:
     """A fio that runs.
 
     Attributes:
-        folder: Where it works.
-        last: The last document that it printed.
         is_broken: Whether what it prints can be neither read nor kept.
-        overdue: Whether it has taken too long.
-        killed: How many processes had to be killed.
     """
 
     segment: ScheduledSegment
@@ -180,11 +176,9 @@ class _Ending:
     """How one fio ended.
 
     Attributes:
-        messages: What fio complained of.
         errors: By job: the errno that ended it, or that it went on after.
         steady: By job: what fio says of its steady state.
         hung: Whether processes were left behind in the kernel.
-        overdue: Whether it was ended for taking too long.
         given_up: Processes that did not end when they were asked to.
     """
 
@@ -201,10 +195,8 @@ class FioClient(LoadClient):
     """fio on the targets of a baseline.
 
     Attributes:
-        turns: How many job files have run.
         given_up: Processes that took too long and did not end when they were asked to: their last
             I/Os are in no figure.
-        warnings: What went wrong.
     """
 
     program: Program

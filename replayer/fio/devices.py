@@ -24,7 +24,6 @@ class Device:
 
     Attributes:
         path: Where it is itself: what the user wrote may be a link, and relative.
-        size_bytes: Its size.
         expendable: Whether its data may be overwritten.
     """
 

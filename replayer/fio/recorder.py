@@ -43,9 +43,7 @@ class _Job:
     """What was recorded of a job of the fio that runs now.
 
     Attributes:
-        end_s: When its last interval ended.
         ran_ms: How long each of its stages had lasted by then.
-        shares: What it had done.
     """
 
     end_s: float

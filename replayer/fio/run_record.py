@@ -52,11 +52,7 @@ class BaselineOrder:
         stop_timeout_s: How long fio may take to end after it was asked to, before it is killed.
         rounds: Turns of each target; None means one for one target, three for several.
         seed: Where random offsets come from.
-        output: The run folder; None means a new one.
-        thresholds: Limits to judge.
-        results: What is printed at the end.
         files: Where the report goes beside that.
-        quiet: Whether progress is left out.
     """
 
     jobs: tuple[str, ...]

@@ -20,7 +20,6 @@ class Share:
 
     Attributes:
         total: fio's own count.
-        bytes: Moved.
         times: How many took how long: nanoseconds from submission to completion, or in the call.
         runtime_ms: How long it has been doing so; 0 of fsyncs, of which fio does not say.
     """
@@ -42,7 +41,6 @@ class JobState:
 
     Attributes:
         name: Of its section.
-        shares: By op.
         error: The errno that ended it, or 0.
         errors: I/Os that failed, where it was told to go on.
         steady: What fio says of the steady state, if it was asked for.

@@ -113,7 +113,6 @@ class Unread:
     """The messages that were dropped.
 
     Attributes:
-        count: How many.
         first: The first one: whose it was, and what was wrong.
     """
 
@@ -139,11 +138,7 @@ class Unread:
 
 
 class Master(MasterRunner):
-    """Locust's master; see above.
-
-    Attributes:
-        unread: What was dropped.
-    """
+    """Locust's master; see above."""
 
     def __init__(self, *how: Any, **more: Any) -> None:  # noqa: ANN401 - as Locust's
         self.unread = Unread()

@@ -65,12 +65,7 @@ class LocustMaster:
 
 
 class LocustWorker:
-    """Locust's worker, as a worker process needs it.
-
-    Attributes:
-        name: Locust's name of this worker.
-        stop_timeout_s: How long users may take to end.
-    """
+    """Locust's worker, as a worker process needs it."""
 
     def __init__(self, environment: Environment, runner: WorkerRunner) -> None:
         self._environment = environment

@@ -24,13 +24,8 @@ CSV_LATE_S = 0.05  # chosen: Locust's writer of CSV files wakes within it
 class LocustSpawner:
     """Locust's users, for one run.
 
-    Args:
-        environment: Locust's.
-
     Attributes:
-        stop_timeout_s: How long users may take to end.
         is_shaped: Whether a load shape decides how many users there are.
-        has_scenario_users: Whether users of the scenario take part.
         has_file_users: Whether users take part whose Python tasks name transactions.
         has_python_users: Whether users with Python tasks take part.
         has_all: Whether all users are started, or all of this stage of a load shape.

@@ -64,14 +64,7 @@ class MeasuredTime:
 
 
 class RateEntry(stats.StatsEntry):
-    """What Locust keeps of one name.
-
-    Args:
-        recorded: Whose it is.
-        name: A transaction, or Locust's for the sum of all.
-        method: Locust's kind of request.
-        time: When it was measured.
-    """
+    """What Locust keeps of one name."""
 
     def __init__(
         self, recorded: stats.RequestStats, name: str, method: str, time: MeasuredTime
@@ -161,7 +154,6 @@ class LocustStats:
     """The bridge into one environment's statistics.
 
     Args:
-        environment: Locust's.
         begin_epoch_ns: Wall-clock time that the engine's times count from.
         targets: Their names; a transaction is named ``target/transaction`` when there are several.
     """

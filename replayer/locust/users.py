@@ -138,12 +138,7 @@ class FileUser(_NativeUser):
 
 
 def count_native(environment: Environment, counts: Mapping[str, int]) -> int:
-    """Count the users that have a native thread each; those of HTTP, say, have none.
-
-    Args:
-        environment: Locust's.
-        counts: How many there are of each kind, by its name.
-    """
+    """Count the users that have a native thread each; those of HTTP, say, have none."""
     seated = [kind for kind in environment.user_classes if issubclass(kind, _NativeUser)]
     return sum(counts.get(kind.__name__, 0) for kind in seated)
 
@@ -189,12 +184,6 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
     """Refuse turns that a locustfile cannot take part in, and roles that its users would take.
 
     And targets on which not as many of them would work: they stay on the one that they are dealt.
-
-    Args:
-        environment: Whose users and load shape they are.
-        plan: What the scenario's users do.
-        targets: How many.
-        rounds: How many turns of each.
 
     Raises:
         ReplayerError: With what can be done instead.

@@ -58,11 +58,6 @@ def try_address(option: str, host: str, port: int) -> None:
 def find_host(option: str, host: str, patience_s: float = NAME_S) -> None:
     """See that a machine's name is known, which may take a while after its start.
 
-    Args:
-        option: Which names it.
-        host: An address or a name.
-        patience_s: How long to go on asking.
-
     Raises:
         UnusableAddressError: Nobody knows it.
     """

@@ -56,7 +56,6 @@ class Standstill:
     """Ticks, and adds up for how long nothing ran.
 
     Args:
-        now_ns: Tells the run's time.
         tell: Hears of each time that it stood still, in the thread that has noticed.
     """
 

@@ -34,12 +34,7 @@ NS_PER_S = 1_000_000_000
 
 
 class LoadClient:
-    """What makes the load. A step that a client has no need of does nothing.
-
-    Attributes:
-        targets: Their names.
-        ledger: What was measured so far.
-    """
+    """What makes the load. A step that a client has no need of does nothing."""
 
     targets: tuple[str, ...]
     ledger: Ledger
@@ -109,14 +104,10 @@ class Terms:
     """What a run is, as the controller needs it.
 
     Attributes:
-        schedule: Its segments, in order.
         rounds: Turns of each target.
         warm_up_ns: Not measured, at the begin of each segment.
         ends_by_count: Whether a segment ends when its users have done their share.
         events: How many calls a segment makes, where that is known.
-        stop_timeout_s: How long users may take to end.
-        progress: Hears how far it is.
-        interruption: May end it.
     """
 
     schedule: Sequence[ScheduledSegment]
@@ -154,12 +145,9 @@ class PhaseController:
     """Leads one run.
 
     Args:
-        terms: The run.
-        client: What makes its load.
         on_end: Called after the last segment, unless whoever called ``finish`` ends the run.
 
     Attributes:
-        failure: Why it could not go on, if so.
         most_users: How many users there were at the same time, at most.
     """
 
@@ -316,13 +304,7 @@ def _after(began_s: float, length_ns: int | None) -> float | None:
 
 
 class ControlledRun(ABC):
-    """A run whose targets are laid out: its users may come.
-
-    Attributes:
-        request: What it was made from.
-        controller: Leads it through its segments.
-        shown: What came of its results, once it is closed.
-    """
+    """A run whose targets are laid out: its users may come."""
 
     def __init__(self, request: RunRequest, client: LoadClient, writer: RunWriter) -> None:
         self.request = request
@@ -360,13 +342,7 @@ class ControlledRun(ABC):
         tasks: Iterable[TaskFailure],
         **known: Any,  # noqa: ANN401 - see RunEnding
     ) -> RunEnding:
-        """Write how it ended, judge it, and show its results.
-
-        Args:
-            failure: Why it failed, if so.
-            tasks: What tasks of users raised.
-            known: What else is known of its end; see RunEnding.
-        """
+        """Write how it ended, judge it, and show its results."""
         interrupted = self.request.interruption.level > Level.NONE
         spawner = self.request.spawner
         ending = RunEnding(

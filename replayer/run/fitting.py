@@ -48,10 +48,7 @@ class FitOrder:
     """What was asked for.
 
     Attributes:
-        trace: What is to be fitted.
         target: A folder on the file system where the command was recorded.
-        rounds: How often each replay is made.
-        say: Told what is being done.
     """
 
     trace: TraceFacts
@@ -153,12 +150,7 @@ def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
 
 
 def _following(known: Mapping[int, int], wanted_ns: int) -> int:
-    """Return the pauses that would fit if times lay on a line between the nearest ones known.
-
-    Args:
-        known: What a replay took, by pauses in per cent.
-        wanted_ns: What it is to take.
-    """
+    """Return the pauses that would fit if times lay on a line between the nearest ones known."""
     below = max(each for each in known if known[each] < wanted_ns)
     above = min((each for each in known if known[each] >= wanted_ns), default=None)
     if above is not None:

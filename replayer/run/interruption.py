@@ -47,8 +47,6 @@ class Interruption:
             Ctrl-C twice, or another signal. None: for as long as that takes.
 
     Attributes:
-        level: How urgent it is.
-        presses: How many signals came.
         since_s: When the wish was first uttered, on the monotonic clock; None: it was not.
         has_abandoned: Whether what was done to the folders at the run's end was abandoned.
     """

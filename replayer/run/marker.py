@@ -36,7 +36,6 @@ class Owner:
     """The run that a folder is of.
 
     Attributes:
-        process: Which process runs it.
         elsewhere: Where that is, if it cannot be seen from here whether it goes on; else empty.
     """
 
@@ -177,11 +176,6 @@ def identify(path: str) -> Identity:
 
 def find_loss(target: str, folder: Sandbox, made: Identity) -> Loss | None:
     """Look for a folder by its name; None: it is there, with its marker.
-
-    Args:
-        target: Its name, for a person.
-        folder: As it was opened.
-        made: What it was then.
 
     Raises:
         OSError: The mount does not answer.

@@ -171,17 +171,11 @@ class Settings:
         cache: State of the caches before each segment; None means what the scenario says.
         remount_command: Shell command that remounts a target, or None.
         rounds: Turns of each target; None means one for one target, three for several.
-        seed: Overrides the scenario's.
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
         output: The run folder; None means a new one under ``runs``.
         runs: Where new run folders are made; None means ./replayer-runs.
-        thresholds: Limits beside the scenario's own.
-        results: What is printed on stdout at the end.
-        files: Where the report goes beside that.
-        quiet: Whether progress is left out.
-        command: The command line, as the run folder keeps it.
     """
 
     users: int | None = None

@@ -47,12 +47,7 @@ OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
 
 @dataclass(frozen=True)
 class RunRequest:
-    """What a run is made from.
-
-    Attributes:
-        spawner: Starts its users.
-        spawn_rate: How many users it starts a second.
-    """
+    """What a run is made from."""
 
     settings: Settings
     workload: Workload
@@ -70,12 +65,6 @@ class PreparedRun:
     """A run that is ready for its users.
 
     Attributes:
-        request: What it was made from.
-        target folders: The folder of each target.
-        procedure: How caches are brought into their state.
-        run writer: Its run folder.
-        engine: Its users' threads.
-        overhead_ns: The engine's own cost of an op.
         restless: Whether running changes what was laid out.
     """
 

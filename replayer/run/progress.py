@@ -38,7 +38,6 @@ class Hang:
 
     Attributes:
         call: Whose, which and on what.
-        age_s: For how long.
     """
 
     call: str
@@ -54,14 +53,9 @@ class Tick:
 
     Attributes:
         phase: Such as ``round 1 of 3, nfs, measured``.
-        users: How many run.
         left_s: Time left in the segment; None when transactions end it.
-        ledger: What was measured so far.
-        targets: Names by index.
-        hanging: Calls that do not come back.
         done_share: How much of a segment that ends by itself is done, where it is known.
         laid_out_bytes: How much is written of the files that a job lays out before it begins.
-        target: Whose turn it is, by index.
     """
 
     phase: str
@@ -314,12 +308,7 @@ def _megabytes(size_bytes: int) -> str:
 
 @dataclass(frozen=True)
 class Observer:
-    """Who is told.
-
-    Attributes:
-        progress: How far things are, several times a second.
-        watch: What was measured, interval by interval.
-    """
+    """Who is told."""
 
     progress: ProgressDisplay
     watch: Callable[[MeasuredInterval], None]

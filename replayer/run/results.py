@@ -52,7 +52,6 @@ class Shown:
     """What came of showing results.
 
     Attributes:
-        exit_code: What they call for.
         problems: What could not be read, kept, written or printed.
         verdict: What the run proves; None where that is not known.
         why: Why it proves that, in a sentence.

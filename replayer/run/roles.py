@@ -87,11 +87,8 @@ class ClusterSettings:
     """What master and workers were asked to do.
 
     Attributes:
-        forks: How many workers this process has forked.
-        expect_workers: How many workers a master waits for.
         within_s: For how long; 0: until they are there.
         timeout_s: After which silence a worker or master is lost.
-        on_lost_worker: What a master does then.
         is_forked: Whether this worker is a fork of a command, and not the command itself.
         has_page: Whether runs are ordered by the web page.
     """

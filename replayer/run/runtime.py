@@ -148,17 +148,7 @@ class EngineClient(LoadClient):
 
 
 class Runtime:
-    """A session's users and helpers.
-
-    Args:
-        session: What they play.
-        numbers: The users that are seated here.
-
-    Attributes:
-        client: What a controller leads.
-        pump: Carries intervals and transactions.
-        statistics: Those of whoever starts the users.
-    """
+    """A session's users and helpers."""
 
     def __init__(self, session: PreparedRun, numbers: Sequence[int]) -> None:
         self._session = session

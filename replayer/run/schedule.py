@@ -13,7 +13,6 @@ class ScheduledSegment:
     """One turn of one target.
 
     Attributes:
-        target: The target's index.
         round: From 0.
         duration_ns: Measured time; None when the users' transactions end it.
         title: What progress calls the measured phase, if it has a name of its own.
@@ -33,13 +32,7 @@ def default_rounds(targets: int) -> int:
 def make_schedule(
     targets: int, rounds: int, duration_ns: int | None
 ) -> tuple[ScheduledSegment, ...]:
-    """Return the segments in order: all targets in the first round, then all in the next.
-
-    Args:
-        targets: How many targets.
-        rounds: Turns of each.
-        duration_ns: Measured time of each segment, or None.
-    """
+    """Return the segments in order: all targets in the first round, then all in the next."""
     return tuple(
         ScheduledSegment(target, turn, duration_ns)
         for turn in range(rounds)

@@ -15,14 +15,7 @@ from replayer.run.user_registry import UserRegistry
 
 @dataclass(frozen=True)
 class UserContext:
-    """What the users of a run share.
-
-    Attributes:
-        engine: Their native threads.
-        registry: Their numbers.
-        mailbox: Answers to users written in Python.
-        targets: How many targets there are.
-    """
+    """What the users of a run share."""
 
     engine: Engine
     registry: UserRegistry
@@ -51,7 +44,6 @@ class Spawner(Protocol):
     """Starts the users of one run.
 
     Attributes:
-        stop_timeout_s: How long users may take to end.
         is_shaped: Whether a load shape decides how many users there are.
         has_scenario_users: Whether users of the scenario take part.
         has_file_users: Whether users take part whose Python tasks name transactions.

@@ -83,7 +83,6 @@ class NamedTarget:
 
     Attributes:
         name: As it was given, or made of the first folder.
-        paths: The folders.
         written: The folders as the command line has them, with commas between.
     """
 

@@ -37,8 +37,6 @@ class UserSlot:
     """One user's place.
 
     Attributes:
-        number: The engine's number of the user.
-        user: Locust's user.
         ended: Set when the native thread has ended, or was given up.
     """
 
@@ -51,7 +49,6 @@ class UserRegistry:
     """The slots of a run.
 
     Args:
-        engine: Whose users they are.
         numbers: The users that are seated here, ascending; others may be seated by other workers.
         capacity: How many users the plan is made for.
     """

@@ -133,7 +133,6 @@ class Watchdog:
 
     Attributes:
         last: The call that has hung for the longest, as of the last look; None if none does.
-        is_over: Whether it is enough.
     """
 
     def __init__(

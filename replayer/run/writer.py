@@ -59,12 +59,7 @@ class RunFacts:
 
 
 class RunWriter:
-    """Writes one run folder, whoever makes the load.
-
-    Args:
-        folder: Where.
-        plan: The document of what is run.
-    """
+    """Writes one run folder, whoever makes the load."""
 
     def __init__(self, folder: RunFolder, plan: bytes) -> None:
         self.folder = folder
@@ -157,7 +152,6 @@ class RunEnding:
     Attributes:
         status: As run.json has it.
         health: What the harness suffered; None if nothing ran.
-        failure: Why it failed, in a line.
         warnings: What a reader of the figures must know beside that.
         clients: Who measured, where it was several.
         verification: What reads returned, if that was checked.
@@ -184,8 +178,6 @@ class TargetsAsFound:
     """The targets of a run as one machine sees them.
 
     Attributes:
-        targets: What run.json says of each.
-        machine: The machine.
         procedure: How its caches are brought into their state, in words.
     """
 
@@ -197,14 +189,7 @@ class TargetsAsFound:
 def workload_facts(
     workload: Workload, command: tuple[str, ...], rounds: int, at: TargetsAsFound
 ) -> RunFacts:
-    """Return what is known of a run of a workload.
-
-    Args:
-        workload: What is run.
-        command: The command line.
-        rounds: Turns of each target.
-        at: Where it is run.
-    """
+    """Return what is known of a run of a workload."""
     cold = workload.cache == "cold"
     return RunFacts(
         command=command,

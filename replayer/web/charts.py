@@ -17,9 +17,6 @@ class Look:
     """What the page looks at.
 
     Attributes:
-        target: The target's index.
-        transaction: Whose ops.
-        op: Whose heat map.
         after: The last column that it has; -1 for none.
     """
 

@@ -22,7 +22,6 @@ class Choice:
     """A scenario that the form offers.
 
     Attributes:
-        name: As the form shows it.
         source: Its file or name, as the command line has it; None for users of a locustfile alone.
         changes: What the command line changes in it.
     """
@@ -40,8 +39,6 @@ class Facts:
     """What a scenario is.
 
     Attributes:
-        name: As the form shows it.
-        about: What its users do.
         users: How many it has by itself.
         spawn_rate: Of its own ramp-up.
     """

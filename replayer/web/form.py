@@ -54,7 +54,6 @@ class RunForm:
         settings: The command line's; a run has these but for what the form says.
         choices: Scenarios, the first one chosen.
         words: What --target or --reuse said, by the target's name.
-        runs: Where run folders are made.
     """
 
     settings: Settings
@@ -104,10 +103,6 @@ class RunForm:
 
     def read_replay(self, sent: Mapping[str, Sequence[str]], traces: Sequence[str]) -> Settings:
         """Return the settings of the replay that the page of traces ordered.
-
-        Args:
-            sent: Fields and their values.
-            traces: The names of those that it shows.
 
         Raises:
             ForeignError: It is not what the page shows.

@@ -48,9 +48,7 @@ class Asked:
     """What of a request decides.
 
     Attributes:
-        method: Such as POST.
         endpoint: Flask's name of the view; None when there is none.
-        scheme: http or https.
         headers: By name, without regard to case.
     """
 
@@ -66,7 +64,6 @@ class Guard:
 
     Attributes:
         hosts: Names under which the page may be reached; empty: any, as a login protects it.
-        token: What a POST must bring.
     """
 
     hosts: frozenset[str]

@@ -152,12 +152,7 @@ class NoRunError(ReplayerError):
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run folder, as far as run.json tells.
-
-    Attributes:
-        name: The folder's.
-        run: run.json.
-    """
+    """A run folder, as far as run.json tells."""
 
     name: str
     run: Run
@@ -168,7 +163,6 @@ class Beside:
     """Runs side by side.
 
     Attributes:
-        comparison: As ``replayer compare`` makes it.
         notes: What stands against comparing them.
     """
 

@@ -42,8 +42,6 @@ class OpLine:
 
     Attributes:
         times: Of those that succeeded.
-        errors: How often each error came.
-        bytes: Moved by all.
     """
 
     times: Histogram = field(default_factory=Histogram)

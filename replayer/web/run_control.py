@@ -56,9 +56,7 @@ class LiveStatus:
     """The state of a run, as told last.
 
     Attributes:
-        terminal: Who is told as well.
         tick: The running segment's state; None before the first.
-        work: What is being done to a target now.
         said: Lines that stay.
         worst: How many calls hung at once since it was asked last.
     """
@@ -129,14 +127,7 @@ class ActiveRun:
     """A run and what the page shows of it; it stays until the next one.
 
     Attributes:
-        request: What was asked for.
-        status: How far it is.
-        op_totals: Its file operations.
-        series: Its seconds.
         run: The run; None while it is laid out and once it is over.
-        folder: Its run folder, once there is one.
-        outcome: How it ended; None until then.
-        failure: Why it could not go on.
         why: Why its verdict is what it is, in a sentence.
         ended_with: What was wrong with the harness, once it is over.
     """
@@ -193,9 +184,7 @@ class RunControl:
     """Starts and stops runs.
 
     Attributes:
-        form: What may be ordered.
         active: The run that goes on, or the last one.
-        meter: Figures of all runs, for those who fetch them.
         target_warnings: What stands against a first run.
     """
 

@@ -53,9 +53,6 @@ class SecondColumn:
     Attributes:
         number: Counted from 0; the page asks for what follows the one it has.
         end_s: Since the engine's begin.
-        seconds: Its length.
-        users: Users running at its end.
-        measured: Whether it counts.
         hanging: Most calls that hung at once in it.
         targets: Whose turn it was.
     """
