@@ -18,9 +18,9 @@ from replayer.plan.summary import DatasetSummary, PlanSummary, TransactionExpect
 from replayer.plan.traces import TraceSummary
 from replayer.report.style import Style, fold
 from replayer.run.options import read_seed
+from replayer.scenario.document import nearest_hint
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario, pace_facts, pace_in_words
-from replayer.scenario.problems import nearest_hint
 from replayer.trace.reading import load_statistics
 from replayer.trace.shipped import find_trace
 from replayer.verdict.threshold import DEFAULT, Names, check_names, parse_threshold, with_default

@@ -16,9 +16,8 @@ from replayer.study.flow import (
     run_study,
 )
 from replayer.study.journal import Journal
-from replayer.study.measured import find_stand_outs, find_verdicts, load_measured
 from replayer.study.model import Study, load_studies, load_study
-from replayer.study.results import fill_tables
+from replayer.study.results import fill_tables, find_stand_outs, find_verdicts, load_measured
 from replayer.study.table import Remarks, render_study
 
 NAME = "study"

@@ -13,8 +13,7 @@ from replayer.plan.calls import compile_steps
 from replayer.plan.changes import changed_datasets
 from replayer.plan.document import FORMAT, Plan, PlanError, refuse
 from replayer.plan.pickers import GAMMA, Pickers, Stream, mix64
-from replayer.plan.scope import Book, Scope
-from replayer.plan.tables import Tables, exponential_table, tabulate
+from replayer.plan.scope import Book, Scope, Tables, exponential_table, tabulate
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.flow import names_of
 from replayer.scenario.manifests import (

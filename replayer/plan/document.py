@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from replayer.measure.units import format_many, format_time_ns
-from replayer.scenario.document import Key
+from replayer.scenario.document import Key, ScenarioError
 from replayer.scenario.model import Scenario
-from replayer.scenario.problems import ScenarioError
 from replayer.scenario.refusals import show_key
 from replayer.trace.facts import TraceFacts
 

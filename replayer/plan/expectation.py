@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from replayer.ops import MAKING, PATH_OPS, READING, UNTIMED, WRITING, timed_as
-from replayer.plan.census import Census
+from replayer.plan.census import ZERO, Census, Spread, constant, pieces, ratio_up, smaller
 from replayer.plan.space import SpaceEstimate, Tally, count_names
-from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 
 
 class KnownSlots:

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from replayer.errors import ReplayerError
 from replayer.plan.compile import POOL_BYTES
 from replayer.plan.document import FORMAT, Plan
-from replayer.plan.tables import exponential_table
+from replayer.plan.scope import exponential_table
 from replayer.plan.traces import Traces, plain_name, plain_names, replay_step
+from replayer.scenario.document import nearest_hint
 from replayer.scenario.model import wrong_users
-from replayer.scenario.problems import nearest_hint
 from replayer.trace.facts import TraceFacts
 
 Pace = Literal["asap", "closed", "timed", "open"]

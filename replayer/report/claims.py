@@ -11,7 +11,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from replayer.analysis.resampling import LEAST_SLOTS, Interval, Resampled, ratio_interval
-from replayer.report.comparison import Claim, Unranked
+from replayer.report.document import Claim, Unranked
 
 CLAIM_ROUNDS = 3
 """Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
@@ -42,7 +42,7 @@ def has_samples(evidence: Evidence, percent: float | None) -> bool:
     return evidence.samples >= _samples_needed(percent) and bool(evidence.rounds)
 
 
-def judge(
+def judge_difference(
     own: Evidence, best: Evidence, percent: float | None, ratio: float, contenders: int
 ) -> tuple[Claim, Interval | None]:
     """Say whether what was measured shows a difference from the best, and how sure the ratio is.

@@ -25,7 +25,8 @@ from replayer.measure import (
     summarise,
 )
 from replayer.report.claims import MOST_TOLD, claim_notes, enumerated
-from replayer.report.comparison import (
+from replayer.report.description import each_once
+from replayer.report.document import (
     Claim,
     ComparedFigure,
     Comparison,
@@ -34,7 +35,6 @@ from replayer.report.comparison import (
     Difference,
     Unranked,
 )
-from replayer.report.description import each_once
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
 from replayer.report.ranking import Entrant, Side, entrants_of, find_mix, rank_figures
 from replayer.report.replay import pause_warnings

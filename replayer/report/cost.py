@@ -30,9 +30,8 @@ from replayer.measure import (
 from replayer.ops import TIMED_OPS, names_where
 from replayer.report.claims import CLAIM_SAMPLES
 from replayer.report.style import PLAIN, Column, lay_out_grid
-from replayer.scenario.document import load_text, parse_document
+from replayer.scenario.document import ScenarioError, load_text, nearest_hint, parse_document
 from replayer.scenario.part import Part
-from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import explain
 from replayer.verdict.reasons import find_reasons
 

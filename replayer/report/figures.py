@@ -22,8 +22,7 @@ from replayer.measure import (
     format_times,
     late_share,
 )
-from replayer.report.comparison import ComparedFigure, ComparisonRow
-from replayer.report.document import RankedFigure, RankingRow
+from replayer.report.document import ComparedFigure, ComparisonRow, RankedFigure, RankingRow
 from replayer.report.style import Column
 
 DASH = "\N{EN DASH}"

@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Generic, Self, TypeVar
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
-from replayer.report.comparison import Comparison
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.csv_form import render_csv
-from replayer.report.document import Document
+from replayer.report.document import Comparison, Document
 from replayer.report.json_form import render_comparison_json, render_json
 from replayer.report.junit import render_junit
 from replayer.report.markdown import render_markdown

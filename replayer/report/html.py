@@ -28,7 +28,6 @@ from replayer.measure.kinds import with_kinds
 from replayer.report.charts import Chart, colour, draw_percentiles, draw_sweep
 from replayer.report.claims import say_unranked
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
-from replayer.report.comparison import ComparedFigure, Comparison, ComparisonRow
 from replayer.report.comparison_text import TITLES, comparison_rows, show_interval
 from replayer.report.composition import compose
 from replayer.report.description import (
@@ -42,7 +41,7 @@ from replayer.report.description import (
     say_figures,
     say_verdict,
 )
-from replayer.report.document import Document
+from replayer.report.document import ComparedFigure, Comparison, ComparisonRow, Document
 from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, show_value
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.plan_changes import same_work

@@ -11,8 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from replayer.measure import Frozen
-from replayer.report.comparison import Comparison
-from replayer.report.document import Document
+from replayer.report.document import Comparison, Document
 
 
 def run_schema() -> dict[str, Any]:

@@ -26,9 +26,16 @@ from replayer.measure import (
     TransactionSummary,
     latencies_of,
 )
-from replayer.report.claims import Evidence, has_samples, judge
-from replayer.report.comparison import Claim, ComparedFigure, ComparisonRow, Lacking, Unranked
-from replayer.report.document import RankedFigure, RankingRow
+from replayer.report.claims import Evidence, has_samples, judge_difference
+from replayer.report.document import (
+    Claim,
+    ComparedFigure,
+    ComparisonRow,
+    Lacking,
+    RankedFigure,
+    RankingRow,
+    Unranked,
+)
 
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
@@ -309,7 +316,7 @@ def _standing(
         claim = "no ratio to 0"
     elif figures is not best[1]:
         sides = _evidence(figures, place), _evidence(best[1], place)
-        claim, interval = judge(*sides, percent, ratio, contenders)
+        claim, interval = judge_difference(*sides, percent, ratio, contenders)
         claim = claim if value or percent is None else "no difference shown"
     several = len(rounds) > 1
     return ComparisonRow(

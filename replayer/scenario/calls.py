@@ -9,10 +9,10 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from replayer.scenario.document import nearest_hint
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.part import Part, SlotName
 from replayer.scenario.places import Place, Template
-from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import Mode, Size, show_value
 
 ERRNO_NAMES = frozenset(name for name in dir(errno) if name.startswith("E"))

@@ -1,20 +1,45 @@
 """YAML with a memory: plain values, and for each of them the file and line it came from.
 
 Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema), so that
-``12:30`` is not a number in base 60 and ``on`` is not a boolean. What is read here is judged by the
-models, never here.
+``12:30`` is not a number in base 60 and ``on`` is not a boolean. The models judge what is read
+here. A scenario is refused in one line with file, line, name, value and bound, then a hint.
 """
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 import yaml
 
+from replayer.errors import ReplayerError
 from replayer.paths import UnaskablePathError, is_file
-from replayer.scenario.problems import ScenarioError
+
+
+class ScenarioError(ReplayerError):
+    """A scenario (or an option that changes it) says something that cannot be run.
+
+    Attributes:
+        place: ``file:line`` or the option that is wrong.
+    """
+
+    def __init__(self, place: str, message: str, *, hint: str = "") -> None:
+        super().__init__(f"{place}: {message}", hint=hint)
+        self.place = place
+
+
+def nearest_hint(name: str, known: Iterable[str], *, kind: str) -> str:
+    """Return a hint that names the known word nearest to a mistaken one; ``kind`` is a plural."""
+    words = list(known)
+    near = difflib.get_close_matches(name, words, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]}?"
+    if not words:
+        return f"there are no {kind} here"
+    return f"known {kind}: {', '.join(words[:40])}"
+
 
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """Chosen: thousands of times the largest shipped scenario."""

@@ -1,6 +1,6 @@
 """Numbers of a scenario that are drawn: sizes, times and counts from distributions.
 
-Only their description lives here; ``replayer.plan.tables`` turns it into tables of integers.
+Only their description lives here; ``replayer.plan.scope`` turns it into tables of integers.
 """
 
 from itertools import pairwise
@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar, Generic, Self, TypeVar
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from replayer.scenario.document import nearest_hint
 from replayer.scenario.part import Part, SlotName
-from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import Count, Duration, Size
 
 T = TypeVar("T")

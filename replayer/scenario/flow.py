@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from replayer.scenario.calls import CopyRange, OfEither, OfFile, OfTwoPaths, Open, StepPart, Symlink
-from replayer.scenario.document import Key
+from replayer.scenario.document import Key, nearest_hint
 from replayer.scenario.model import Scenario
 from replayer.scenario.places import Place, template_parts
-from replayer.scenario.problems import nearest_hint
 from replayer.scenario.references import draws_of, places_of, refuse
 from replayer.scenario.steps import (
     Choose,

@@ -12,9 +12,11 @@ from replayer.scenario.calls import StepPart
 from replayer.scenario.document import (
     Key,
     Origin,
+    ScenarioError,
     YamlDocument,
     leads_to_file,
     load_text,
+    nearest_hint,
     parse_document,
 )
 from replayer.scenario.flow import check_flow
@@ -28,7 +30,6 @@ from replayer.scenario.manifests import (
 )
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
-from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.references import check_references, every_step, refuse
 from replayer.scenario.refusals import explain, show_key
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios

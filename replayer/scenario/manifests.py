@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal, TypeAlias, cast
 
-from replayer.scenario.problems import ScenarioError
+from replayer.scenario.document import ScenarioError
 
 MANIFEST_ENDINGS = (".tsv.xz", ".tsv.gz", ".tsv")
 HEADER = ("path", "type", "size", "mode", "link")

@@ -8,10 +8,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replayer.paths import exists, is_file, is_folder
-from replayer.scenario.document import Key, Origin, YamlDocument, parse_fragment
+from replayer.scenario.document import (
+    Key,
+    Origin,
+    ScenarioError,
+    YamlDocument,
+    nearest_hint,
+    parse_fragment,
+)
 from replayer.scenario.manifests import MANIFEST_ENDINGS
 from replayer.scenario.model import Dataset, Scenario
-from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.trace.shipped import shipped_traces
 
 SCRIPT = ("script", "file")

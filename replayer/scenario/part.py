@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from replayer.scenario.problems import nearest_hint
+from replayer.scenario.document import nearest_hint
 from replayer.scenario.units import show_value
 
 MAX_NAME = 64

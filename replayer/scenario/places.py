@@ -6,8 +6,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from replayer.scenario.document import nearest_hint
 from replayer.scenario.part import Name, Part, SlotName
-from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import show_value
 
 MAX_PATH = 4000

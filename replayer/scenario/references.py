@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.ops import TIMED_OPS
 from replayer.scenario.calls import StepPart
-from replayer.scenario.document import Key
+from replayer.scenario.document import Key, ScenarioError, nearest_hint
 from replayer.scenario.draws import Draw
 from replayer.scenario.model import Content, Scenario, is_zeros
 from replayer.scenario.places import Place
-from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
 from replayer.scenario.steps import Await, Each, For, Replay, Script, Signal, Use, walk_steps
 

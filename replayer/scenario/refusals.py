@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from replayer.scenario.document import Key, YamlDocument
-from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.scenario.document import Key, ScenarioError, YamlDocument, nearest_hint
 from replayer.scenario.units import show_value
 
 PHRASES: Mapping[str, str] = {

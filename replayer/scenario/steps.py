@@ -13,11 +13,10 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.calls import CallStep, Expect, StepPart
-from replayer.scenario.document import Key
+from replayer.scenario.document import Key, nearest_hint
 from replayer.scenario.draws import CountDraw, DurationDraw
 from replayer.scenario.part import Name, Part, SlotName
 from replayer.scenario.places import Template
-from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import Weight, show_value
 
 

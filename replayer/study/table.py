@@ -9,9 +9,8 @@ from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.figures import longest
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.study.journal import Journal
-from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study
-from replayer.study.results import Filled, ResultLine, ResultRow
+from replayer.study.results import Filled, ResultLine, ResultRow, StandOut, StepVerdict
 
 DASH = "\N{EN DASH}"
 STORED = "writes are in"

@@ -23,10 +23,9 @@ from replayer.measure.units import (
 from replayer.paths import UnaskablePathError, is_file, is_link
 from replayer.report.claims import say_unranked
 from replayer.report.comparing import compare
-from replayer.report.comparison import ComparedFigure, Comparison
 from replayer.report.comparison_text import show_interval
 from replayer.report.composition import compose
-from replayer.report.document import Document
+from replayer.report.document import ComparedFigure, Comparison, Document
 from replayer.report.figures import show_value
 from replayer.report.forms import FORMS
 from replayer.report.html import render_html

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.plan.tables import RESOLUTION, Tables, exponential_table, tabulate
+from replayer.plan.scope import RESOLUTION, Tables, exponential_table, tabulate
 from replayer.scenario.draws import DurationDraw, SizeDraw
 
 

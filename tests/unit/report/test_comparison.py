@@ -17,13 +17,13 @@ from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
 from replayer.report.comparing import compare
-from replayer.report.comparison import Comparison
 from replayer.report.comparison_text import (
     comparison_rows,
     render_comparison_markdown,
     render_comparison_table,
 )
 from replayer.report.composition import compose
+from replayer.report.document import Comparison
 from replayer.report.html import render_html
 from replayer.report.json_form import comparison_schema, render_comparison_json, render_json
 from replayer.report.plan_changes import plan_changes, same_work

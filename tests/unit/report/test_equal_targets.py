@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from replayer.report.comparing import compare
-from replayer.report.comparison import Comparison
+from replayer.report.document import Comparison
 from tests.unit.report.contenders import load
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 

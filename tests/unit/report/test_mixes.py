@@ -8,7 +8,7 @@ import pytest
 
 from replayer import measure
 from replayer.report.comparing import compare
-from replayer.report.comparison import Comparison, ComparisonRow
+from replayer.report.document import Comparison, ComparisonRow
 from tests.unit.report.contenders import load
 from tests.unit.runs import RunWriter, encode, make_load, make_run, make_target
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from replayer.plan.compile import compile_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario
-from replayer.scenario.problems import ScenarioError
 
 BASE = """\
 name: base

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import describe_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.manifests import (
     Entry,
@@ -22,7 +23,6 @@ from replayer.scenario.manifests import (
     part_of,
     sort_entries,
 )
-from replayer.scenario.problems import ScenarioError
 
 HEADER = "path\ttype\tsize\tmode\tlink\n"
 TREE = (

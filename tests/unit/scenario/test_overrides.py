@@ -6,8 +6,8 @@ import pytest
 
 from replayer.errors import in_lines
 from replayer.plan.compile import compile_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import load_scenario, parse_scenario
-from replayer.scenario.problems import ScenarioError
 from replayer.scenario.steps import Script
 from tests.unit.scenario.texts import SMALL
 

@@ -6,8 +6,8 @@ import pytest
 
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import describe_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import parse_scenario
-from replayer.scenario.problems import ScenarioError
 
 HEAD = """\
 name: stages

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.plan.compile import compile_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import load_scenario, parse_scenario
-from replayer.scenario.problems import ScenarioError
 from tests.unit.scenario.texts import SMALL, changed, expect_refusal, message_of
 
 AFTER_LOOK = "    - close\n  make"

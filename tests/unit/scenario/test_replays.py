@@ -9,9 +9,9 @@ import pytest
 from replayer.cli import main
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import describe_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import parse_scenario
 from replayer.scenario.model import Scenario
-from replayer.scenario.problems import ScenarioError
 from replayer.trace.shipped import shipped_traces
 
 TEXT = """\

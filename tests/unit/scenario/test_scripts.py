@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from replayer.plan.compile import compile_plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import parse_scenario
-from replayer.scenario.problems import ScenarioError
 from tests.unit.scenario.texts import changed
 
 TEXT = changed(

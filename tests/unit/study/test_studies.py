@@ -24,9 +24,8 @@ from replayer.study.flow import (
     step_length,
     step_words,
 )
-from replayer.study.measured import Measured
 from replayer.study.model import StudyStep, TableColumn, load_studies, load_study
-from replayer.study.results import Filled, fill_tables
+from replayer.study.results import Filled, Measured, fill_tables
 from replayer.study.table import render_study
 from replayer.verdict.judgement import judge
 from tests.unit.runs import RunWriter, make_load, make_run

@@ -7,9 +7,14 @@ import pytest
 
 from replayer.study.flow import exit_code_of
 from replayer.study.journal import Attempt, Journal
-from replayer.study.measured import find_verdicts, load_measured
 from replayer.study.model import Study
-from replayer.study.results import ResultRow, fill_tables, find_evidence
+from replayer.study.results import (
+    ResultRow,
+    fill_tables,
+    find_evidence,
+    find_verdicts,
+    load_measured,
+)
 from replayer.study.table import Remarks, render_study
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
 from tests.unit.study.states import make_state
