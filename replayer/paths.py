@@ -1,7 +1,7 @@
 """What a path leads to: answered, refused where the system gives no answer, replaced as a whole.
 
-``Path.is_file`` and its like raise where a folder on the way may not be looked into and where a
-name is too long (up to Python 3.13), or take both for "no" (from 3.14 on).
+``Path.is_file`` and its like have two failures: a folder on the way is closed, or a name is too
+long. Up to Python 3.13 they raise then; from 3.14 on they say "no".
 """
 
 import errno

@@ -170,10 +170,10 @@ def _work(own: Span, parts: Iterable[Seconds]) -> _Work:
 
 
 def _punctual(found: Seconds) -> Seconds:
-    """Return a job's intervals, those that came late without the time before what ended in them.
+    """Return a job's intervals; from late ones the time before what ended in them is cut.
 
-    fio asks each process before it prints the sums of a second, and a process answers between two
-    I/Os: an interval is late by as much as all processes were held.
+    fio asks each process before it prints the sums of a second. A process answers between two
+    I/Os, so an interval is late by as much as all processes were held.
     """
     lengths = found.end_s - found.start_s
     whole = lengths > 0

@@ -172,8 +172,8 @@ def _layers(size: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def _statistic(values: Floats) -> Floats:
     """Return, for each row, the statistic of a split at each value but the first and the last.
 
-    The value at the split counts on neither side: an interval in which a step falls holds some of
-    both levels, and as a part of one it would look like noise beside which no step shows.
+    The value at the split counts on neither side. The interval of a step holds some of both
+    levels: as a part of one level it would look like noise, and hide the step.
     """
     size = values.shape[1] - 1
     centred = values - values.mean(axis=1, keepdims=True)

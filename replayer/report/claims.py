@@ -1,7 +1,7 @@
 """What may be claimed of a figure on two sides: one rule, for rankings, comparisons and studies.
 
 A difference is claimed where the 95 % interval of the ratio leaves out 1, no round of one lies
-among those of the other, and both have samples, seconds and rounds enough; with fewer rounds the
+among those of the other, and both have samples, seconds and rounds enough. With fewer rounds the
 interval must also stay clear of what another run might show. With fewer samples or seconds nothing
 is said. The more contenders a figure ranks, the wider its intervals are.
 """

@@ -1,6 +1,6 @@
 """What the work of two runs has in common, and in what it differs: plan.json against plan.json.
 
-Two runs do the same work where their plans are alike apart from how long they last: a longer run of
+Two runs do the same work where their plans are alike apart from how long they last. A longer run of
 a scenario is compared with a shorter one, and the report says so. Everything else (users, seed,
 files, steps, pace) changes what is measured, and makes it other work. So do users of a locustfile:
 they take the places of users who run the plan, or work beside them.

@@ -265,8 +265,8 @@ class FileCall(OfFile):
 class Read(OfFile):
     """read(2): one call, or with ``until: end`` calls until one returns nothing.
 
-    ``length: entry`` says that a file read to its end must be as long as the entry that its name is
-    bound to, or was made from; what no step changes is checked without it.
+    With ``length: entry`` a file that is read to its end must be as long as the entry that its name
+    is bound to, or was made from. Files that no step changes are checked in any case.
     """
 
     do: Literal["read"]

@@ -1,8 +1,7 @@
 """Words with units, read into integers: bytes, nanoseconds, rates, permission bits, percentages.
 
-Each type here is an annotated ``int`` or ``float`` for the models; each reader raises a
-``PydanticCustomError`` that says what was expected and what was written, in words that a person can
-act on.
+Each type here is an annotated ``int`` or ``float`` for the models. Each reader raises a
+``PydanticCustomError`` that names what was expected and what was written.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Judging a run: each threshold on each target, then the run as a whole.
 
-A figure that the sample does not support, or that may be the client's and not the file system's, is
-neither a pass nor a failure: it is inconclusive, and the reason is said. So is a limit that is
-missed in a part of a run: the rest of it might have kept the limit. A run that fails because its
+A figure is inconclusive, with a reason, if the sample does not support it or if it may be the
+client's and not the file system's. So is a limit that is missed in a part of a run: the rest of it
+might have kept the limit. A run that fails because its
 target broke proves nothing about it: that has an exit code of its own. Nothing is printed here.
 """
 
