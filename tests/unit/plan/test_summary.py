@@ -76,11 +76,16 @@ def test_an_untar_makes_the_files_of_the_published_tree() -> None:
 
 
 SMALL_TREE = ["release.manifest=plugin-428", "site.manifest=plugin-428"]
-SHARED: list[tuple[str, str | None, list[str]]] = [("small-reads", None, ["files.files=300"])]
-SHARED += [
-    ("wordpress-pages", page, []) for page in ("front_page", "login", "dashboard", "static_file")
+SHARED = [
+    ("small-reads", None, ["files.files=300"]),
+    ("wordpress-pages", "front_page", []),
+    *(
+        pytest.param("wordpress-pages", page, [], marks=pytest.mark.nightly)
+        for page in ("login", "dashboard", "static_file")
+    ),
+    ("wordpress-uploads", "upload", []),
+    ("wordpress-deploy", "rsync", SMALL_TREE),
 ]
-SHARED += [("wordpress-uploads", "upload", []), ("wordpress-deploy", "rsync", SMALL_TREE)]
 
 
 @pytest.mark.parametrize(("name", "only", "overrides"), SHARED)
