@@ -32,8 +32,7 @@ def _add_load_arguments(parser: Parser) -> None:
         "-u",
         "--users",
         metavar="N",
-        help="how many users (default: the scenario's, or 1); with a load shape, how many there "
-        "will be at most",
+        help="number of users (default: the scenario's, or 1); with a load shape, the maximum",
     )
     parser.add_argument(
         "-r",
@@ -52,13 +51,13 @@ def _add_load_arguments(parser: Parser) -> None:
         "--stop-timeout",
         metavar="TIME",
         default=str(DEFAULT_STOP_TIMEOUT_S),
-        help="time that transactions have to finish in at an end (default: %(default)s s)",
+        help="time for transactions to finish when a run ends (default: %(default)s s)",
     )
     parser.add_argument(
         "-f",
         "--locustfile",
         metavar="FILE",
-        help="a locustfile with users or a load shape that takes part",
+        help="a locustfile whose users or load shape take part",
     )
 
 
@@ -75,8 +74,8 @@ def _add_result_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--csv",
         metavar="DIR|PREFIX",
-        help="Locust's own CSV files: DIR/locust_stats.csv and so on in a folder (there, or named "
-        "with a slash at its end), else PREFIX_stats.csv and so on",
+        help="write Locust's own CSV files: DIR/locust_stats.csv and so on for a folder (there, or "
+        "named with a slash at its end), else PREFIX_stats.csv and so on",
     )
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
     add_metrics_option(parser)

@@ -51,15 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size",
         type=_parse_size,
         metavar="SIZE",
-        help="size of the files of each process, such as 100MiB, or a share of the free space of "
-        "the fullest target for all processes together, such as 5%%",
+        help="file size of each process, such as 100MiB, or a share for all processes together of "
+        "the free space of the fullest target, such as 5%%",
     )
     parser.add_argument(
         "--runtime",
         type=_parse_time,
         metavar="TIME",
-        help="how long each job runs on each target in each round, such as 10s: over its files "
-        "again and again; one that reads back what it wrote (verify=) runs so long at most",
+        help="how long each job runs on each target in each round, such as 10s; it goes over its "
+        "files again and again; a job with verify= may end earlier",
     )
     parser.add_argument(
         "-s",
@@ -67,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_parse_stop_timeout,
         metavar="TIME",
         default=float(DEFAULT_STOP_TIMEOUT_S),
-        help="time that fio has to finish in at an end; then it is killed, and given up 5 s later "
-        f"if it hangs (default: {DEFAULT_STOP_TIMEOUT_S} s)",
+        help="time for fio to finish when it must end; then it is killed, and given up after "
+        f"another 5 s if it hangs (default: {DEFAULT_STOP_TIMEOUT_S} s)",
     )
     parser.add_argument(
         "--rounds",
@@ -76,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
     )
-    parser.add_argument("--seed", type=read_seed, default=1, metavar="N", help="of random offsets")
+    parser.add_argument(
+        "--seed", type=read_seed, default=1, metavar="N", help="seed of random offsets"
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="folder of the run's records"
     )
@@ -141,8 +143,8 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DEVICE",
-        help="let jobs overwrite this device, written exactly as behind --device; never one that "
-        "is in use",
+        help="let jobs overwrite this device; write it exactly as behind --device; a device in use "
+        "is always refused",
     )
 
 

@@ -97,8 +97,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help="leave names (or, with a slash, paths below a root) out of the list of files that "
-        "is made before; calls are recorded all the same; repeatable",
+        help="leave names (or, with a slash, paths below a root) out of the list of files; their "
+        "calls are recorded all the same; repeatable",
     )
     parser.add_argument(
         "--keep-raw", action="store_true", help="keep strace's log and the list in TRACE/raw"
@@ -111,7 +111,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="disk space for the log: what comes after is not recorded (default: 20 GB)",
     )
     parser.add_argument(
-        "--note", default="", metavar="TEXT", help="what it is of, instead of the command line"
+        "--note",
+        default="",
+        metavar="TEXT",
+        help="description of the trace, instead of the command line",
     )
     _add_rehearsals(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
@@ -124,14 +127,14 @@ def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
         type=_parse_times,
         default=0,
         metavar="TIMES",
-        help="run the command so often without strace first, to know how long it takes and "
-        "computes by itself (without input; what it prints is not shown)",
+        help="first run the command TIMES times without strace, to learn how long it takes and "
+        "computes by itself (it gets no input, and its output is not shown)",
     )
     parser.add_argument(
         "--prepare",
         metavar="COMMAND",
-        help="with --rehearse: a shell runs this before each time, and before the recording; then "
-        "the roots' file systems write out what it left in memory (sync -f)",
+        help="with --rehearse: shell command to run before each time and before the recording; "
+        "then the roots' file systems write out what is in memory (sync -f)",
     )
 
 

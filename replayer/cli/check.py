@@ -164,9 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change a value of the scenario, such as docroot.files=5000",
     )
     parser.add_argument("-u", "--users", type=int, metavar="N", help="number of users")
-    parser.add_argument(
-        "--seed", type=read_seed, metavar="N", help="what every random draw comes from"
-    )
+    parser.add_argument("--seed", type=read_seed, metavar="N", help="seed of every random draw")
     parser.add_argument(
         "--against",
         action="append",

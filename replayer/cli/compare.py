@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="different plans",
         default="same plan",
-        help="compare runs of different work: only what bears the same name is compared",
+        help="compare runs of different work, by the names that they share",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write to a new file instead of printing; without a format its name says which "
+        help="write to a new file instead of printing; its name tells the format "
         f"({', '.join(suffixes(COMPARISON_FORMS))}), or else it is a table",
     )
 

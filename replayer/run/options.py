@@ -101,14 +101,13 @@ def add_replay_options(parser: Parser) -> None:
         nargs="*",
         action="extend",
         metavar="LABEL",
-        help="requests as transactions instead of the whole trace: all as often as recorded, or "
+        help="replay requests as transactions, not the whole trace: all as often as recorded, or "
         "those named, as LABEL or LABEL=WEIGHT",
     )
     parser.add_argument(
         "--check-order",
         action="store_true",
-        help="log when each event was made, and check afterwards that none overtook one that it "
-        "had to wait for",
+        help="log the time of each event; check afterwards that each waited for those before it",
     )
     parser.add_argument(
         "--event-log",
@@ -240,8 +239,8 @@ def add_scenario_options(parser: Parser) -> None:
         action="append_const",
         const=VERIFY,
         default=[],
-        help="have data say which run, user, write, file and place they are of, and check what "
-        "reads return: torn, swapped, lost and stale data fail the run",
+        help="stamp each 32-byte cell with run, user, write, file and offset, and check what reads "
+        "return: torn, swapped, lost and stale data fail the run",
     )
     parser.add_argument(
         "--set",
@@ -282,7 +281,7 @@ def add_target_options(parser: Parser) -> None:
         dest="keep",
         action="store_const",
         const="used",
-        help="leave the folders there as the users left them, to be looked at",
+        help="leave the folders there as the users left them",
     )
 
 
@@ -330,7 +329,7 @@ def add_result_options(parser: Parser) -> None:
     )
     add_junit_option(parser)
     parser.add_argument(
-        "--quiet", action="store_true", help="show no progress, only calls that hang"
+        "--quiet", action="store_true", help="show only calls that hang, no progress"
     )
 
 

@@ -59,15 +59,15 @@ def add_fleet_options(parser: Parser) -> None:
         "--on-lost-worker",
         choices=("fail", "continue"),
         default="fail",
-        help="what a master does when a worker dies, hangs or leaves: fail, with the results so "
-        "far (default), or continue with the users that are left",
+        help="what a master does when a worker dies, hangs or leaves: fail with the results so far "
+        "(default), or continue with the users that are left",
     )
     parser.add_argument(
         "--worker-timeout",
         type=_read_seconds,
         default=DEFAULT_TIMEOUT_S,
         metavar="SECONDS",
-        help="a worker or master without a sign of life for so long is lost (default: "
+        help="time without a sign of life after which a worker or master is lost (default: "
         f"{DEFAULT_TIMEOUT_S})",
     )
 

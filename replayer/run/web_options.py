@@ -27,12 +27,14 @@ def add_web_options(parser: Parser) -> None:
         "--web-host", metavar="ADDRESS", help=f"where the page listens (default: {LOOPBACK})"
     )
     parser.add_argument("--web-port", metavar="PORT", help="its port (default: 8089)")
-    parser.add_argument("--web-base-path", metavar="PATH", help="put it under a path, as /load")
+    parser.add_argument(
+        "--web-base-path", metavar="PATH", help="serve the page under a path, such as /load"
+    )
     parser.add_argument(
         "--web-login", action="store_true", help="ask for a secret before anything is shown"
     )
     parser.add_argument("--tls-cert", metavar="FILE", help="serve https with this certificate")
-    parser.add_argument("--tls-key", metavar="FILE", help="and this key")
+    parser.add_argument("--tls-key", metavar="FILE", help="key of that certificate")
     add_page_options(parser)
 
 
@@ -48,7 +50,7 @@ def add_page_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="SCENARIO",
-        help="a scenario that the page offers beside those that come with the program; repeatable",
+        help="offer this scenario on the page, too; repeatable",
     )
 
 
