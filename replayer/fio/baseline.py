@@ -25,8 +25,8 @@ from replayer.fio.run_record import (
     Size,
     baseline_facts,
     describe_load,
-    marker_note,
     name_of,
+    note_of_jobs,
 )
 from replayer.fio.snapshot import WAYS
 from replayer.fio.writing import Scale, scaled
@@ -101,7 +101,7 @@ def _play(client: FioClient, terms: Terms, writer: RunWriter) -> list[ReplayerEr
 
 def _run(client: FioClient, terms: Terms, writer: RunWriter) -> ReplayerError | None:
     """Make the folders, refuse targets that lack what a job needs, and run the jobs."""
-    note = marker_note(writer.folder.id, client.files)
+    note = note_of_jobs(writer.folder.id, client.files)
     try:
         for place in client.places:
             place.create(writer.folder.id, note)

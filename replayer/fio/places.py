@@ -19,7 +19,7 @@ from replayer.fio.devices import Device, claim_device, describe_device
 from replayer.fio.fence import find_confinement
 from replayer.fio.jobfile import JobFile
 from replayer.fio.promises import is_direct
-from replayer.fio.run_record import marker_note
+from replayer.fio.run_record import note_of_jobs
 from replayer.fio.writing import folders_of
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
@@ -236,7 +236,7 @@ def _lacks_direct(word: str, files: Sequence[JobFile]) -> bool:
     try:
         (target,) = parse_targets([word])
         place = FolderPlace(target, UNWATCHED)
-        place.create(run, marker_note(run, files))
+        place.create(run, note_of_jobs(run, files))
     except ReplayerError:
         return False
     try:

@@ -19,7 +19,7 @@ from replayer.measure import (
     collect_machine,
 )
 from replayer.report.forms import ReportFiles
-from replayer.run import marker
+from replayer.run.marker import marker_note
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
 from replayer.run.writer import RunFacts
 from replayer.verdict.threshold import with_default
@@ -77,9 +77,9 @@ _CACHE = (
 )
 
 
-def marker_note(run: str, files: Sequence[JobFile]) -> str:
+def note_of_jobs(run: str, files: Sequence[JobFile]) -> str:
     """Return what the marker file of a run's folder says: whose it is, and how to find it alive."""
-    return marker.marker_note(run, fingerprint_of(files), name_of(files))
+    return marker_note(run, fingerprint_of(files), name_of(files))
 
 
 def name_of(files: Sequence[JobFile]) -> str:
