@@ -4,10 +4,8 @@ use crate::error::of_trace;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use replayer_trace::{
-    Applicability, ComputeTime, Keep, Probe, Request, Trace, TracerOverhead, Untraced, Window,
-    format_names, history, import, is_applicable, labels, statistics,
+    Applicability, Request, Trace, format_names, history, import, is_applicable, labels, statistics,
 };
-use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,8 +41,14 @@ fn trace_import(
     options: &str,
     progress: &Bound<'_, PyAny>,
 ) -> PyResult<String> {
-    let request = request(files, target, roots, options)
-        .ok_or_else(|| PyValueError::new_err(("options of an import are wrong", "")))?;
+    let options: Request = serde_json::from_str(options)
+        .map_err(|error| PyValueError::new_err((format!("options of an import: {error}"), "")))?;
+    let request = Request {
+        files,
+        target,
+        roots,
+        ..options
+    };
     let lines = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -146,89 +150,4 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
     module.add_function(wrap_pyfunction!(trace_labels, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)
-}
-
-fn request(
-    files: Vec<PathBuf>,
-    target: PathBuf,
-    roots: Vec<Vec<u8>>,
-    options: &str,
-) -> Option<Request> {
-    let options: Value = serde_json::from_str(options).ok()?;
-    let text = |key: &str| options.get(key).and_then(Value::as_str);
-    let list = |key: &str| {
-        options
-            .get(key)
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-    };
-    let directories = list("directories").map(|pair| {
-        let directory = pair.get(1)?.as_str()?.as_bytes().to_vec();
-        Some((pair.get(0)?.as_u64(), directory))
-    });
-    let umasks = list("umasks").map(|pair| Some((pair.get(0)?.as_u64(), pair.get(1)?.as_i64()?)));
-    let aliases = list("aliases").map(|pair| {
-        let name = |at: usize| Some(pair.get(at)?.as_str()?.as_bytes().to_vec());
-        Some((name(0)?, name(1)?))
-    });
-    let windows = list("windows").map(|window| {
-        Some(Window {
-            start_ns: window.get(0)?.as_i64()?,
-            end_ns: window.get(1)?.as_i64()?,
-            label: window.get(2)?.as_str()?.to_owned(),
-        })
-    });
-    Some(Request {
-        files,
-        target,
-        roots,
-        aliases: aliases.collect::<Option<_>>()?,
-        format: text("format").map(str::to_owned),
-        manifest: text("manifest").map(PathBuf::from),
-        directories: directories.collect::<Option<_>>()?,
-        umasks: umasks.collect::<Option<_>>()?,
-        windows: windows.collect::<Option<_>>()?,
-        marker: text("marker").unwrap_or_default().as_bytes().to_vec(),
-        overhead: TracerOverhead {
-            call_ns: options.get("call_ns").and_then(Value::as_i64),
-            gap_ns: options.get("gap_ns").and_then(Value::as_i64),
-            probed: options.get("probed").and_then(probe),
-            method: text("method").unwrap_or_default().to_owned(),
-            computed: options.get("computed").and_then(computed),
-        },
-        keep: match text("keep")? {
-            "needed" => Keep::Needed,
-            "all" => Keep::All,
-            _ => return None,
-        },
-        strict: options.get("strict").and_then(Value::as_bool)?,
-        note: text("note").unwrap_or_default().to_owned(),
-    })
-}
-
-fn computed(told: &Value) -> Option<ComputeTime> {
-    let number = |name: &str| told.get(name)?.as_i64();
-    Some(ComputeTime {
-        untraced: told.get("untraced").and_then(untraced),
-        ..ComputeTime::while_recorded(number("user_ns")?, number("calls")?)
-    })
-}
-
-fn untraced(told: &Value) -> Option<Untraced> {
-    let number = |name: &str| told.get(name)?.as_i64();
-    Some(Untraced {
-        runs: number("runs")?,
-        elapsed_ns: number("elapsed_ns")?,
-        waited_ns: number("waited_ns"),
-    })
-}
-
-fn probe(told: &Value) -> Option<Probe> {
-    let number = |name: &str| told.get(name)?.as_i64();
-    Some(Probe {
-        call_ns: number("call_ns")?,
-        gap_ns: number("gap_ns")?,
-        spread: number("spread")?,
-    })
 }

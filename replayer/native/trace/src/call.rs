@@ -35,6 +35,21 @@ impl<'a> Call<'a> {
         }
     }
 
+    /// A call of a log that tells neither how long it took nor what others did meanwhile.
+    pub(crate) fn at(
+        (task, start_ns): (u64, Option<i64>),
+        name: &'a str,
+        outcome: Outcome,
+        kind: &'a Kind<'a>,
+    ) -> Self {
+        Self {
+            outcome,
+            kind,
+            duration_ns: None,
+            ..Self::implied(task, name, start_ns)
+        }
+    }
+
     /// When it returned, on the log's clock.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         let start_ns = self.start_ns?;

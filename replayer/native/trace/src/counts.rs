@@ -46,29 +46,6 @@ impl ByName {
     }
 }
 
-/// Events by op.
-#[derive(Debug)]
-pub(crate) struct OpCounts([u64; Op::ALL.len()]);
-
-impl Default for OpCounts {
-    fn default() -> Self {
-        Self([0; Op::ALL.len()])
-    }
-}
-
-impl OpCounts {
-    fn add(&mut self, op: Op) {
-        if let Some(count) = self.0.get_mut(usize::from(op as u8)) {
-            *count += 1;
-        }
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (Op, u64)> + '_ {
-        let all = Op::ALL.iter().copied().zip(self.0.iter().copied());
-        all.filter(|&(_, count)| count > 0)
-    }
-}
-
 /// A line that was not understood.
 #[derive(Debug, Clone)]
 pub(crate) struct Sampled {
@@ -90,7 +67,8 @@ pub(crate) struct Counts {
     /// Calls printed twice because a signal came: the first is dropped.
     pub(crate) restarted: u64,
     pub(crate) time_went_back: u64,
-    pub(crate) ops: OpCounts,
+    /// Events by op.
+    pub(crate) ops: BTreeMap<Op, u64>,
     pub(crate) errors: BTreeMap<u16, u64>,
     pub(crate) bytes_read: u64,
     pub(crate) bytes_written: u64,
@@ -133,7 +111,7 @@ impl Counts {
     }
 
     pub(crate) fn event(&mut self, op: Op, result: i64) {
-        self.ops.add(op);
+        *self.ops.entry(op).or_default() += 1;
         if result < 0 {
             let number = u16::try_from(result.saturating_neg()).unwrap_or(u16::MAX);
             *self.errors.entry(number).or_default() += 1;

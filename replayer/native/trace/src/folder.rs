@@ -2,7 +2,6 @@
 
 use crate::error::TraceError;
 use crate::formats::{Clock, Format};
-use crate::order::EdgeReason;
 use crate::requests::{PIECES_GUESSED, WINDOWS_WITHOUT, label_name};
 use crate::scope::Scope;
 use crate::tables;
@@ -141,7 +140,7 @@ fn write_tables(
         "paths": tracker.scope.paths.rows().len(),
         "open_descriptions": tracker.files.count(),
         "edges": edges,
-        "edges_by_reason": reasons(&by_reason),
+        "edges_by_reason": by_reason.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect::<Map<_, _>>(),
         "requests": requests.len(),
         "connections_without_events": without_events,
         "span_ns": tracker.last_ns.saturating_sub(first_ns).max(0),
@@ -214,14 +213,6 @@ fn by_label(requests: &[crate::requests::Request]) -> Value {
         .iter()
         .map(|(label, (numbers, events))| json!({"label": label, "count": numbers.len(), "events": events}))
         .collect()
-}
-
-fn reasons(by_reason: &std::collections::BTreeMap<EdgeReason, u64>) -> Value {
-    let map: Map<String, Value> = by_reason
-        .iter()
-        .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
-        .collect();
-    Value::Object(map)
 }
 
 fn clock(origin: &Origin<'_>, begin_ns: Option<i64>, tick_ns: i64) -> Value {

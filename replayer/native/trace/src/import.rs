@@ -22,33 +22,38 @@ use crate::tasks::Tasks;
 use crate::tracer_overhead::TracerOverhead;
 use crate::tracker::{OutsideFiles, Tracker};
 use crate::tree::Tree;
+use serde::Deserialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What to import, and how.
-#[derive(Debug, Clone)]
+/// What to import, and how. Names of a log are texts; a task of None stands for all others.
+#[derive(Debug, Clone, Deserialize)]
 pub struct Request {
     /// Logs, all of one capture.
+    #[serde(skip)]
     pub files: Vec<PathBuf>,
     /// The trace folder to make.
+    #[serde(skip)]
     pub target: PathBuf,
     /// Directories as the traced machine named them.
+    #[serde(skip)]
     pub roots: Vec<Vec<u8>>,
     /// Symlinks that lead to roots, and the roots.
-    pub aliases: Vec<(Vec<u8>, Vec<u8>)>,
+    pub aliases: Vec<(String, String)>,
     /// Name of a format; found out if None.
     pub format: Option<String>,
     /// The files below the roots before the trace began.
     pub manifest: Option<PathBuf>,
     /// Working directories at the begin: of one task, or of all others.
-    pub directories: Vec<(Option<u64>, Vec<u8>)>,
+    pub directories: Vec<(Option<u64>, String)>,
     /// What creations leave out of their modes at the begin: those of one task, or of all others.
     pub umasks: Vec<(Option<u64>, i64)>,
     /// When requests were made.
     pub windows: Vec<Window>,
     /// Lookups below this path are markers of requests.
-    pub marker: Vec<u8>,
+    pub marker: String,
     /// What is known of the tracer's own cost.
+    #[serde(flatten)]
     pub overhead: TracerOverhead,
     /// What of the manifest the trace keeps.
     pub keep: Keep,
@@ -211,7 +216,7 @@ fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker,
         usage: PathUsage::default(),
         events: EventWriter::create(open("events")?, request.overhead.clone()),
         edges: EdgeWriter::create(open("edges")?),
-        marker: request.marker.clone(),
+        marker: request.marker.clone().into_bytes(),
         first_ns: None,
         last_ns: i64::MIN,
         threads: Vec::new(),
@@ -220,22 +225,19 @@ fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker,
         adopted: Vec::new(),
     };
     for (link, root) in &request.aliases {
-        tracker.scope.add_alias(link, root)?;
+        tracker.scope.add_alias(link.as_bytes(), root.as_bytes())?;
     }
     for &(task, umask) in &request.umasks {
         tracker.tasks.give_umask(task, umask);
     }
     for (task, directory) in &request.directories {
-        if directory.first() != Some(&b'/') {
+        if !directory.starts_with('/') {
             return Err(TraceError::asked(
-                format!(
-                    "--cwd must be absolute, got {}",
-                    String::from_utf8_lossy(directory)
-                ),
+                format!("--cwd must be absolute, got {directory}"),
                 "give the directory as the traced machine named it",
             ));
         }
-        let location = tracker.locate(&Location::Unknown, directory);
+        let location = tracker.locate(&Location::Unknown, directory.as_bytes());
         tracker.tasks.give_cwd(*task, location);
     }
     Ok(tracker)

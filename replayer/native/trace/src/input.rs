@@ -64,45 +64,24 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, TraceError> {
 pub(crate) fn decompress(mut stream: impl Read + 'static) -> Result<Box<dyn Read>, std::io::Error> {
     let mut head = Vec::new();
     stream.by_ref().take(MAGIC_BYTES).read_to_end(&mut head)?;
-    let kind = Packed::of(&head);
+    let magic = head.clone();
     let whole = Cursor::new(head).chain(stream);
-    Ok(match kind {
-        None => Box::new(whole),
-        Some(Packed::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(bulk(whole))),
-        Some(Packed::Xz) => {
+    Ok(match magic[..] {
+        [0x1f, 0x8b, ..] => Box::new(flate2::bufread::MultiGzDecoder::new(bulk(whole))),
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => {
             let stream = liblzma::stream::Stream::new_stream_decoder(
                 DICTIONARY_LIMIT_BYTES,
                 liblzma::stream::CONCATENATED,
             )?;
             Box::new(liblzma::bufread::XzDecoder::new_stream(bulk(whole), stream))
         }
-        Some(Packed::Zstd) => {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => {
             let mut decoder = zstd::stream::read::Decoder::with_buffer(bulk(whole))?;
             decoder.window_log_max(27)?;
             Box::new(decoder)
         }
+        _ => Box::new(whole),
     })
-}
-
-/// How a stream is compressed.
-enum Packed {
-    Gzip,
-    Xz,
-    Zstd,
-}
-
-impl Packed {
-    fn of(head: &[u8]) -> Option<Self> {
-        if head.starts_with(&[0x1f, 0x8b]) {
-            Some(Self::Gzip)
-        } else if head.starts_with(&[0xfd, b'7', b'z', b'X', b'Z', 0]) {
-            Some(Self::Xz)
-        } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-            Some(Self::Zstd)
-        } else {
-            None
-        }
-    }
 }
 
 fn bulk<R: Read>(reader: R) -> BufReader<R> {

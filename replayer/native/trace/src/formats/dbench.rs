@@ -287,15 +287,7 @@ impl Client {
         outcome: Outcome,
         kind: &Kind<'_>,
     ) -> Result<(), TraceError> {
-        tracker.call(&Call {
-            task: 1,
-            name,
-            start_ns: self.time_ns,
-            duration_ns: None,
-            meanwhile: 0,
-            outcome,
-            kind,
-        })
+        tracker.call(&Call::at((1, self.time_ns), name, outcome, kind))
     }
 
     fn on_path(

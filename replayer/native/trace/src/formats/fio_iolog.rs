@@ -110,15 +110,8 @@ impl Job {
         value: i64,
         kind: &Kind<'_>,
     ) -> Result<(), TraceError> {
-        tracker.call(&Call {
-            task: self.task,
-            name,
-            start_ns: Some(self.now_ns),
-            duration_ns: None,
-            meanwhile: 0,
-            outcome: Outcome::Value(value),
-            kind,
-        })
+        let begin = (self.task, Some(self.now_ns));
+        tracker.call(&Call::at(begin, name, Outcome::Value(value), kind))
     }
 
     fn open(&mut self, tracker: &mut Tracker, name: &[u8]) -> Result<(), TraceError> {

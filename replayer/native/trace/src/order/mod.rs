@@ -31,9 +31,20 @@ enum Resource {
     Entries(NodeId),
     Lock(NodeId),
     /// A lock, as one description has it.
-    FdTarget(u32),
+    OwnLock(u32),
     /// Who has the locks of a file, as those see it who are refused one.
     Holders(NodeId),
+}
+
+impl Resource {
+    const fn reason(self) -> EdgeReason {
+        match self {
+            Self::File(_) => EdgeReason::Descriptor,
+            Self::Name(..) => EdgeReason::Name,
+            Self::Directory(_) | Self::Entries(_) => EdgeReason::Directory,
+            Self::Lock(_) | Self::OwnLock(_) | Self::Holders(_) => EdgeReason::Lock,
+        }
+    }
 }
 
 /// Who used a resource last, as far as later uses may have to wait.
@@ -132,72 +143,52 @@ impl Order {
 
     /// The event opens, uses or closes a description.
     pub(crate) fn file(&mut self, slot: u32, access: Access) {
-        self.touch(Resource::File(slot), access, EdgeReason::Descriptor);
+        self.touch(Resource::File(slot), access);
     }
 
     /// A description is gone: nothing can use it any more.
     pub(crate) fn forget_file(&mut self, slot: u32) {
         self.uses.remove(&Resource::File(slot));
-        self.uses.remove(&Resource::FdTarget(slot));
+        self.uses.remove(&Resource::OwnLock(slot));
     }
 
     /// The event looks a name up, or changes what it means.
     pub(crate) fn name(&mut self, directory: NodeId, name: NameId, access: Access) {
-        self.touch(Resource::Name(directory, name), access, EdgeReason::Name);
+        self.touch(Resource::Name(directory, name), access);
         if access == Access::Write {
-            self.touch(
-                Resource::Entries(directory),
-                Access::Add,
-                EdgeReason::Directory,
-            );
+            self.touch(Resource::Entries(directory), Access::Add);
         }
-        self.touch(
-            Resource::Directory(directory),
-            Access::Read,
-            EdgeReason::Directory,
-        );
+        self.touch(Resource::Directory(directory), Access::Read);
     }
 
     /// The event reads the entries of a directory, or needs it empty: whether they could be read or not.
     pub(crate) fn list(&mut self, directory: NodeId) {
-        self.touch(
-            Resource::Directory(directory),
-            Access::Read,
-            EdgeReason::Directory,
-        );
-        self.touch(
-            Resource::Entries(directory),
-            Access::Read,
-            EdgeReason::Directory,
-        );
+        self.touch(Resource::Directory(directory), Access::Read);
+        self.touch(Resource::Entries(directory), Access::Read);
     }
 
     /// The event makes or removes a directory.
     pub(crate) fn directory(&mut self, directory: NodeId) {
-        self.touch(
-            Resource::Directory(directory),
-            Access::Write,
-            EdgeReason::Directory,
-        );
+        self.touch(Resource::Directory(directory), Access::Write);
     }
 
     /// The event takes a lock of a file.
     pub(crate) fn lock(&mut self, node: NodeId, slot: u32, access: Access) {
-        self.touch(Resource::FdTarget(slot), Access::Write, EdgeReason::Lock);
-        self.touch(Resource::Holders(node), Access::Add, EdgeReason::Lock);
-        self.touch(Resource::Lock(node), access, EdgeReason::Lock);
+        self.touch(Resource::OwnLock(slot), Access::Write);
+        self.touch(Resource::Holders(node), Access::Add);
+        self.touch(Resource::Lock(node), access);
     }
 
     /// The event is refused a lock that others have: they take it before and let it go after that.
     pub(crate) fn refuse(&mut self, node: NodeId, slot: u32) {
-        self.touch(Resource::FdTarget(slot), Access::Write, EdgeReason::Lock);
-        self.touch(Resource::Holders(node), Access::Read, EdgeReason::Lock);
+        self.touch(Resource::OwnLock(slot), Access::Write);
+        self.touch(Resource::Holders(node), Access::Read);
     }
 
     /// The event lets a lock go: whoever takes it next waits for this, and this for nobody but those who took it or were refused it.
     pub(crate) fn unlock(&mut self, node: NodeId, slot: u32) {
-        self.touch(Resource::FdTarget(slot), Access::Write, EdgeReason::Lock);
-        self.touch(Resource::Holders(node), Access::Add, EdgeReason::Lock);
+        self.touch(Resource::OwnLock(slot), Access::Write);
+        self.touch(Resource::Holders(node), Access::Add);
         if let Some(now) = self.now.filter(|_| !self.is_solo()) {
             put(
                 &mut self.uses.entry(Resource::Lock(node)).or_default().adders,
@@ -235,7 +226,7 @@ impl Order {
         });
     }
 
-    fn touch(&mut self, resource: Resource, access: Access, reason: EdgeReason) {
+    fn touch(&mut self, resource: Resource, access: Access) {
         if self.is_solo() {
             return;
         }
@@ -243,7 +234,7 @@ impl Order {
             return;
         };
         let uses = self.uses.entry(resource).or_default();
-        uses.touch(now, access, reason, &mut self.candidates);
+        uses.touch(now, access, resource.reason(), &mut self.candidates);
     }
 }
 

@@ -76,15 +76,7 @@ impl EventRows {
         let op = self.op()?;
         let rows = &mut self.rows;
         let result = rows.int(19)?;
-        let told = RecordedTimes {
-            start: rows.int(1).unwrap_or(0),
-            duration: rows.int(2),
-            gap: rows.int(3),
-            between: rows.int(20),
-            op,
-            failed: result < 0,
-        };
-        let (start_ns, duration_ns, gap_ns) = self.times.read(told, thread)?;
+        let (start_ns, duration_ns, gap_ns) = self.times.read(rows, thread, (op, result < 0))?;
         Some(Event {
             thread,
             start_ns,
@@ -124,17 +116,6 @@ pub(super) enum Times {
     Ticks { tick_ns: i64, gaps: Box<ThinkTimes> },
 }
 
-/// When an event was, as its row tells it.
-#[derive(Debug, Clone, Copy)]
-struct RecordedTimes {
-    start: i64,
-    duration: Option<i64>,
-    gap: Option<i64>,
-    between: Option<i64>,
-    op: Op,
-    failed: bool,
-}
-
 impl Times {
     /// Of a table without its trace.json.
     pub(super) fn unknown() -> Self {
@@ -165,27 +146,31 @@ impl Times {
     }
 
     /// Start, duration and think time of a row.
-    fn read(&mut self, told: RecordedTimes, thread: u32) -> Option<(i64, Option<i64>, i64)> {
-        match self {
-            Self::Nanoseconds => Some((told.start, told.duration, told.gap.unwrap_or(0))),
-            Self::Ticks { tick_ns, gaps } => {
-                let start_ns = told.start.checked_mul(*tick_ns)?;
-                let taken = told.duration.map(|ticks| ticks.checked_mul(*tick_ns));
-                let duration_ns = taken.map_or(Some(None), |time| time.map(Some))?;
-                let follows = gaps.follow(TimedEvent {
-                    thread,
-                    start_ns,
-                    duration_ns,
-                    between: u32::try_from(told.between.unwrap_or(0)).ok()?,
-                    op: told.op,
-                    failed: told.failed,
-                });
-                if told.gap.is_some() {
-                    gaps.settle(thread);
-                }
-                Some((start_ns, duration_ns, told.gap.unwrap_or(follows.own_ns)))
-            }
+    fn read(
+        &mut self,
+        rows: &mut Rows,
+        thread: u32,
+        (op, failed): (Op, bool),
+    ) -> Option<(i64, Option<i64>, i64)> {
+        let (start, duration, gap) = (rows.int(1).unwrap_or(0), rows.int(2), rows.int(3));
+        let Self::Ticks { tick_ns, gaps } = self else {
+            return Some((start, duration, gap.unwrap_or(0)));
+        };
+        let start_ns = start.checked_mul(*tick_ns)?;
+        let taken = duration.map(|ticks| ticks.checked_mul(*tick_ns));
+        let duration_ns = taken.map_or(Some(None), |time| time.map(Some))?;
+        let follows = gaps.follow(TimedEvent {
+            thread,
+            start_ns,
+            duration_ns,
+            between: u32::try_from(rows.int(20).unwrap_or(0)).ok()?,
+            op,
+            failed,
+        });
+        if gap.is_some() {
+            gaps.settle(thread);
         }
+        Some((start_ns, duration_ns, gap.unwrap_or(follows.own_ns)))
     }
 }
 

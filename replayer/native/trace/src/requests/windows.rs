@@ -1,7 +1,9 @@
 //! The time spans that the user named, and which of them a task works in.
 
+use serde::Deserialize;
+
 /// A time span that the user named.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Window {
     /// On the log's clock.
     pub start_ns: i64,

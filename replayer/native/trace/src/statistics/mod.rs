@@ -18,6 +18,7 @@ use crate::tables::schema::{Event, TreeEntry};
 use replayer_ops::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Count a trace's events, all or those of the requests with one label. Returns JSON.
@@ -65,7 +66,6 @@ pub fn statistics(directory: &Path, label: Option<&str>) -> Result<String, Trace
     if label.is_some() {
         span_ns = pieces.span_ns();
     }
-    let names = kinds.named(&whole);
     let rest = json!({
         "threads": threads.len(),
         "requests": pieces.requests(),
@@ -73,23 +73,18 @@ pub fn statistics(directory: &Path, label: Option<&str>) -> Result<String, Trace
         "grown_bytes": growth.bytes(),
         "own": own.json(&trace)?,
         "pauses": pauses.json(),
-        "paths": names.labels,
-        "files": names.files,
-        "directories": names.directories,
-        "links": names.links,
-        "others": names.others,
-        "missing": names.missing,
         "labels": by_label(&pieces, &labels, &kinds),
     });
-    Ok(joined(whole.json(), rest).to_string())
+    Ok(joined([whole.json(), kinds.count(&whole), rest]).to_string())
 }
 
-/// One object with the keys of both.
-fn joined(mut document: Value, more: Value) -> Value {
-    if let (Some(document), Value::Object(more)) = (document.as_object_mut(), more) {
-        document.extend(more);
-    }
-    document
+/// One object with the keys of all.
+fn joined(objects: [Value; 3]) -> Value {
+    let maps = objects.into_iter().filter_map(|object| match object {
+        Value::Object(map) => Some(map),
+        _ => None,
+    });
+    Value::Object(maps.flatten().collect())
 }
 
 /// When an event ended.
@@ -110,17 +105,6 @@ fn by_label(pieces: &RequestPieces, tallies: &[Tally], kinds: &PathKinds) -> Val
             })
         })
         .collect()
-}
-
-/// Distinct paths by what they are.
-#[derive(Default)]
-struct PathCounts {
-    labels: std::collections::BTreeMap<String, u64>,
-    files: u64,
-    directories: u64,
-    links: u64,
-    others: u64,
-    missing: u64,
 }
 
 /// What is known of each path: its label, whether it is a file or a directory, and which file has it.
@@ -201,22 +185,30 @@ impl PathKinds {
         }
     }
 
-    fn named(&self, tally: &Tally) -> PathCounts {
-        let mut named = PathCounts::default();
+    /// Distinct paths, by label and by what they are.
+    fn count(&self, tally: &Tally) -> Value {
+        let mut labels: BTreeMap<&str, u64> = BTreeMap::new();
+        let (mut files, mut directories, mut links, mut others, mut missing) = (0, 0, 0, 0, 0);
         for (path, touched) in tally.touched() {
             if let Some(label) = self.labels.get(index(path)) {
-                *named.labels.entry(label.clone()).or_default() += 1;
+                *labels.entry(label).or_default() += 1;
             }
-            let count = match self.of(path) {
-                _ if !touched => &mut named.missing,
-                Some('f') => &mut named.files,
-                Some('d') => &mut named.directories,
-                Some('l') => &mut named.links,
-                _ => &mut named.others,
-            };
-            *count += 1;
+            *match self.of(path) {
+                _ if !touched => &mut missing,
+                Some('f') => &mut files,
+                Some('d') => &mut directories,
+                Some('l') => &mut links,
+                _ => &mut others,
+            } += 1;
         }
-        named
+        json!({
+            "paths": labels,
+            "files": files,
+            "directories": directories,
+            "links": links,
+            "others": others,
+            "missing": missing,
+        })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::tracer_overhead::{OverheadCosts, OverheadEstimator, TracerOverhead};
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
 use replayer_ops::Op;
+use rustc_hash::FxHashSet;
 
 /// A row that is being written.
 pub(crate) struct Row<'a> {
@@ -54,7 +55,7 @@ struct Times {
     ticks: Ticks,
     gaps: ThinkTimes,
     /// Threads that the row group has had an event of.
-    met: Vec<bool>,
+    met: FxHashSet<u32>,
 }
 
 /// What a finished table says of itself.
@@ -203,7 +204,7 @@ impl EventWriter {
                 });
                 let raw_ns = row.sample.gap_ns.unwrap_or(0);
                 // Whoever begins to read at this group does not know when the thread's last event ended.
-                let begins = times.meet(row.thread) && !is_first_group;
+                let begins = times.met.insert(row.thread) && !is_first_group;
                 let told = if raw_ns == follows.raw_ns {
                     Some(follows.own_ns).filter(|_| begins)
                 } else {
@@ -260,17 +261,7 @@ impl Times {
             gaps: ThinkTimes::new(costs.clone()),
             costs,
             ticks,
-            met: Vec::new(),
+            met: FxHashSet::default(),
         }
-    }
-
-    /// Whether the row group has had no event of a thread until now.
-    fn meet(&mut self, thread: u32) -> bool {
-        let at = usize::try_from(thread).unwrap_or(usize::MAX);
-        if at >= self.met.len() {
-            self.met.resize(at.saturating_add(1), false);
-        }
-        let met = self.met.get_mut(at);
-        met.is_some_and(|met| !std::mem::replace(met, true))
     }
 }

@@ -49,22 +49,15 @@ pub(crate) fn write_paths(
     usage: &PathUsage,
 ) -> Result<Value, TraceError> {
     let mut table = TableWriter::create(directory, "paths", &PATHS)?;
-    let labels = [
-        SharingLabel::SharedReadOnly,
-        SharingLabel::Private,
-        SharingLabel::SharedMutable,
-    ];
-    let mut counts = [0_u64; 3];
+    let (mut read_only, mut private, mut mutable) = (0_u64, 0_u64, 0_u64);
     let mut contended = 0_u64;
     for &place in paths.rows() {
         let label = usage.label(place);
-        for (count, _) in counts
-            .iter_mut()
-            .zip(labels)
-            .filter(|&(_, other)| other == label)
-        {
-            *count += 1;
-        }
+        *match label {
+            SharingLabel::SharedReadOnly => &mut read_only,
+            SharingLabel::Private => &mut private,
+            SharingLabel::SharedMutable => &mut mutable,
+        } += 1;
         contended += u64::from(usage.is_contended(place));
         if let [path, name] = table.columns.as_mut_slice() {
             path.push_text(Some(escaped_whole(paths.text(place))));
@@ -73,7 +66,6 @@ pub(crate) fn write_paths(
         table.end_row()?;
     }
     table.finish()?;
-    let [read_only, private, mutable] = counts;
     Ok(json!({
         "shared read-only": read_only,
         "private": private,

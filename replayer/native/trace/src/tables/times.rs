@@ -50,32 +50,8 @@ const MOST_MORE_NS: i64 = 10_000_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThinkTimes {
     costs: OverheadCosts,
-    threads: LastEvents,
-}
-
-/// The last event of each thread.
-#[derive(Debug, Clone, Default)]
-struct LastEvents {
-    /// Of threads with small numbers.
-    near: Vec<Option<Last>>,
-    /// Of all others.
-    far: FxHashMap<u32, Option<Last>>,
-}
-
-/// Threads that are found without a search: a damaged table may not decide how much memory that takes (chosen).
-const NEAR_THREADS: usize = 4096;
-
-impl LastEvents {
-    fn last(&mut self, thread: u32) -> &mut Option<Last> {
-        let at = usize::try_from(thread).unwrap_or(usize::MAX);
-        if at < NEAR_THREADS && at >= self.near.len() {
-            self.near.resize(at + 1, None);
-        }
-        match self.near.get_mut(at) {
-            Some(last) => last,
-            None => self.far.entry(thread).or_default(),
-        }
-    }
+    /// The last event of each thread.
+    threads: FxHashMap<u32, Last>,
 }
 
 /// What a thread's last event leaves behind.
@@ -126,14 +102,10 @@ impl ThinkTimes {
     pub(crate) fn follow(&mut self, seen: TimedEvent) -> Gap {
         let costs = &self.costs;
         let between_ns = costs.gap_ns.unwrap_or(0);
-        let known = self.threads.last(seen.thread);
+        let known = self.threads.contains_key(&seen.thread);
         // What came before the first one is not known well enough to owe anything.
-        let most_owed_ns = if known.is_some() {
-            costs.most_owed_ns
-        } else {
-            0
-        };
-        let last = known.get_or_insert(Last {
+        let most_owed_ns = if known { costs.most_owed_ns } else { 0 };
+        let last = self.threads.entry(seen.thread).or_insert(Last {
             added_ns: between_ns,
             ..Last::default()
         });
@@ -173,7 +145,7 @@ impl ThinkTimes {
 
     /// The think time before a thread's last event was said: what was owed before is not any more.
     pub(crate) fn settle(&mut self, thread: u32) {
-        if let Some(last) = self.threads.last(thread) {
+        if let Some(last) = self.threads.get_mut(&thread) {
             last.owed_ns = 0;
         }
     }

@@ -8,6 +8,7 @@ use crate::tables::text::escaped;
 use crate::tables::write::TableWriter;
 use crate::tree::{Node, NodeId, Tree};
 use parquet::data_type::ByteArray;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -18,7 +19,8 @@ const EXECUTABLE: u32 = 0o755;
 const LED_NOWHERE: &str = "unknown";
 
 /// What of a manifest is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Keep {
     /// What events touch, the directories above, and what listed directories hold.
     Needed,

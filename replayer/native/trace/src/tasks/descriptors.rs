@@ -32,7 +32,7 @@ impl Tasks {
         if let Some(table) = self.tables.get_mut(own) {
             table.users = 1;
         }
-        if let Some(task) = self.table.get_mut(number) {
+        if let Some(task) = self.table.get_mut(&number) {
             task.files = own;
         }
         gained
@@ -52,7 +52,7 @@ impl Tasks {
             ..shared.clone()
         };
         let own = self.add_cwd(copy);
-        if let Some(task) = self.table.get_mut(number) {
+        if let Some(task) = self.table.get_mut(&number) {
             task.cwd = own;
         }
     }

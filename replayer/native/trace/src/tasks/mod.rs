@@ -92,19 +92,17 @@ pub(crate) struct Task {
 /// All tasks that live.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    table: TaskTable,
+    table: FxHashMap<u64, Task>,
     tables: Vec<FdTable>,
     cwds: Vec<Cwd>,
     free_tables: Vec<usize>,
     free_cwds: Vec<usize>,
     /// Tasks whose clone has not returned, oldest first.
     spawning: Vec<u64>,
-    /// Directories that tasks start in, where the user said so.
-    given: FxHashMap<u64, Location>,
-    default_cwd: Option<Location>,
-    /// What creations of tasks leave out of their modes at the begin, where that is known.
-    given_umasks: FxHashMap<u64, i64>,
-    default_umask: Option<i64>,
+    /// Directories that tasks start in, where the user said so: one, or (None) all others.
+    given_cwds: FxHashMap<Option<u64>, Location>,
+    /// What creations of tasks leave out of their modes at the begin, in the same way.
+    given_umasks: FxHashMap<Option<u64>, i64>,
     /// Tasks that were taken for somebody's child by guess.
     pub(crate) guessed: u64,
     /// What is left of tasks that have ended and were not waited for yet.
@@ -114,46 +112,37 @@ pub(crate) struct Tasks {
 impl Tasks {
     /// Say where tasks start: one, or all that are not said.
     pub(crate) fn give_cwd(&mut self, task: Option<u64>, location: Location) {
-        match task {
-            Some(task) => {
-                self.given.insert(task, location);
-            }
-            None => self.default_cwd = Some(location),
-        }
+        self.given_cwds.insert(task, location);
     }
 
     /// Say what tasks leave out of modes at the begin: one, or all that are not said.
     pub(crate) fn give_umask(&mut self, task: Option<u64>, umask: i64) {
-        match task {
-            Some(task) => {
-                self.given_umasks.insert(task, umask);
-            }
-            None => self.default_umask = Some(umask),
-        }
+        self.given_umasks.insert(task, umask);
     }
 
     pub(crate) fn get(&self, task: u64) -> Option<&Task> {
-        self.table.get(task)
+        self.table.get(&task)
     }
 
     /// The task of a number; one that was never seen starts with nothing.
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Task> {
-        if !self.table.has(number) {
+        if !self.table.contains_key(&number) {
             self.meet(number);
         }
-        self.table.get_mut(number)
+        self.table.get_mut(&number)
     }
 
     /// The task of a number, if it lives and was seen.
     pub(crate) fn get_known_mut(&mut self, number: u64) -> Option<&mut Task> {
-        self.table.get_mut(number)
+        self.table.get_mut(&number)
     }
 
     fn meet(&mut self, number: u64) {
-        let location = self.given.get(&number).or(self.default_cwd.as_ref());
+        let given = [Some(number), None];
+        let location = given.iter().find_map(|task| self.given_cwds.get(task));
         let location = location.cloned().unwrap_or(Location::Unknown);
-        let given = self.given_umasks.get(&number).copied();
-        let umask = given.or(self.default_umask).unwrap_or(USUAL_UMASK);
+        let umask = given.iter().find_map(|task| self.given_umasks.get(task));
+        let umask = umask.copied().unwrap_or(USUAL_UMASK);
         let files = self.add_table(FdTable::default());
         let cwd = self.add_cwd(Cwd {
             location,
@@ -229,12 +218,12 @@ impl Tasks {
         let Some(child) = child else {
             return Vec::new();
         };
-        let copied = if self.table.has(child) {
+        let copied = if self.table.contains_key(&child) {
             Vec::new()
         } else {
             self.spawn(parent, child, shares)
         };
-        if let Some(task) = self.table.get_mut(child) {
+        if let Some(task) = self.table.get_mut(&child) {
             task.told = true;
         }
         copied
@@ -242,11 +231,11 @@ impl Tasks {
 
     /// Whether a task lives that a call has returned the number of.
     pub(crate) fn was_told(&self, number: u64) -> bool {
-        self.table.get(number).is_some_and(|task| task.told)
+        self.table.get(&number).is_some_and(|task| task.told)
     }
 
     fn spawn(&mut self, parent: u64, child: u64, shares: Shares) -> Vec<u32> {
-        let Some(task) = self.table.get(parent) else {
+        let Some(task) = self.table.get(&parent) else {
             return Vec::new();
         };
         let (mut files, mut cwd) = (task.files, task.cwd);
@@ -270,17 +259,17 @@ impl Tasks {
 
     /// A task that was met before its parent's clone returned took copies: which descriptions it holds.
     pub(crate) fn adopted(&mut self, number: u64) -> Option<Vec<u32>> {
-        if self.table.has(number) || self.spawning.is_empty() {
+        if self.table.contains_key(&number) || self.spawning.is_empty() {
             return None;
         }
         let parent = *self.spawning.first()?;
-        let task = self.table.get(parent)?;
+        let task = self.table.get(&parent)?;
         let (shares, start_ns) = (task.spawning?, task.spawning_ns);
         self.guessed += u64::from(self.spawning.len() > 1);
         // Another child of the same clone cannot follow.
         self.spawning.retain(|&other| other != parent);
         let held = self.spawn(parent, number, shares);
-        if let Some(task) = self.table.get_mut(number) {
+        if let Some(task) = self.table.get_mut(&number) {
             task.last_end_ns = start_ns;
         }
         Some(held)
@@ -288,7 +277,7 @@ impl Tasks {
 
     /// A task is about to end. Returns the descriptions that its table held, if it is the last to use it.
     pub(crate) fn leave(&mut self, number: u64) -> Vec<u32> {
-        let Some(files) = self.table.get(number).map(|task| task.files) else {
+        let Some(files) = self.table.get(&number).map(|task| task.files) else {
             return Vec::new();
         };
         match self.tables.get_mut(files) {
@@ -300,14 +289,14 @@ impl Tasks {
     /// A task ended.
     pub(crate) fn end(&mut self, number: u64) {
         self.spawning.retain(|&other| other != number);
-        let Some(task) = self.table.remove(number) else {
+        let Some(task) = self.table.remove(&number) else {
             return;
         };
         if self.ended.len() >= MOST_ENDED {
             self.ended.clear();
         }
         let left = task.predecessors.leave(task.cause(EdgeReason::Wait));
-        let waits = task.awaited_by.filter(|&by| self.table.has(by));
+        let waits = task.awaited_by.filter(|by| self.table.contains_key(by));
         self.ended.extend(left.map(|left| (number, left)));
         if let Some(by) = waits {
             self.reap(by, number);
@@ -331,7 +320,7 @@ impl Tasks {
     ///
     /// Returns whether that had events, or waited for some: so that the wait is one for them.
     pub(crate) fn reap(&mut self, number: u64, child: u64) -> bool {
-        if let Some(task) = self.table.get_mut(child).filter(|_| child != number) {
+        if let Some(task) = self.table.get_mut(&child).filter(|_| child != number) {
             task.awaited_by = Some(number);
             return false;
         }
@@ -352,8 +341,8 @@ impl Tasks {
 
     /// A task executed a program and took another's number.
     pub(crate) fn take_over(&mut self, leader: u64, from: u64) {
-        if let Some(task) = self.table.remove(from)
-            && !self.table.has(leader)
+        if let Some(task) = self.table.remove(&from)
+            && !self.table.contains_key(&leader)
         {
             self.table.insert(leader, task);
         }
@@ -399,60 +388,5 @@ impl FdTarget {
             Self::Lost(why) => Some(why),
             Self::Inside(_) | Self::Outside(_) | Self::Pipe(_) => None,
         }
-    }
-}
-
-/// Tasks by number.
-#[derive(Debug, Default)]
-pub(super) struct TaskTable {
-    places: FxHashMap<u64, usize>,
-    tasks: Vec<Option<Task>>,
-    free: Vec<usize>,
-    /// The task that was asked for last, and its place.
-    last: Option<(u64, usize)>,
-}
-
-impl TaskTable {
-    fn place(&self, number: u64) -> Option<usize> {
-        match self.last {
-            Some((last, place)) if last == number => Some(place),
-            _ => self.places.get(&number).copied(),
-        }
-    }
-
-    pub(super) fn has(&self, number: u64) -> bool {
-        self.place(number).is_some()
-    }
-
-    pub(super) fn get(&self, number: u64) -> Option<&Task> {
-        self.tasks.get(self.place(number)?)?.as_ref()
-    }
-
-    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Task> {
-        let place = self.place(number)?;
-        self.last = Some((number, place));
-        self.tasks.get_mut(place)?.as_mut()
-    }
-
-    /// Put a task in; one that had the number before is gone.
-    pub(super) fn insert(&mut self, number: u64, task: Task) {
-        if let Some(before) = self.get_mut(number) {
-            *before = task;
-            return;
-        }
-        let place = self.free.pop().unwrap_or(self.tasks.len());
-        if let Some(free) = self.tasks.get_mut(place) {
-            *free = Some(task);
-        } else {
-            self.tasks.push(Some(task));
-        }
-        self.places.insert(number, place);
-    }
-
-    pub(super) fn remove(&mut self, number: u64) -> Option<Task> {
-        self.last = None;
-        let place = self.places.remove(&number)?;
-        self.free.push(place);
-        self.tasks.get_mut(place)?.take()
     }
 }

@@ -131,8 +131,8 @@ impl Tasks {
     /// A task has waited until a thread of its process let its number go, which threads do last: a log tells of their end soon
     /// afterwards, or before. Returns whether that thread had events, or waited for some.
     pub(crate) fn join(&mut self, number: u64, thread: u64) -> bool {
-        let files = self.table.get(number).map(|task| task.files);
-        let left = match self.table.get(thread) {
+        let files = self.table.get(&number).map(|task| task.files);
+        let left = match self.table.get(&thread) {
             Some(other) if thread != number && Some(other.files) == files => {
                 other.predecessors.leave(other.cause(EdgeReason::Wait))
             }

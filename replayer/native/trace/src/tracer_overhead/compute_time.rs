@@ -1,5 +1,7 @@
 //! What a recorded program did between its calls, as its CPU time bounds it.
 
+use serde::Deserialize;
+
 /// The longest tick of kernels' clocks; many have one of 4 ms.
 const TICK_NS: i64 = 10_000_000;
 /// CPU time outside of the kernel that a stop by the tracer adds, for caches and branches are cold behind it
@@ -7,7 +9,7 @@ const TICK_NS: i64 = 10_000_000;
 const COLD_NS: i64 = 700;
 
 /// What the recorded program did beside its calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct ComputeTime {
     /// CPU time outside of the kernel, of all its processes.
     pub user_ns: i64,
@@ -18,7 +20,7 @@ pub struct ComputeTime {
 }
 
 /// Runs of the program without the tracer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Untraced {
     /// How many.
     pub runs: i64,

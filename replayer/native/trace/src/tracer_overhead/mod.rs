@@ -12,9 +12,10 @@ use crate::tracer_overhead::compute_time::{ComputeTime, leaving};
 use crate::tracer_overhead::samples::{LONG_NS, QUANTILE, Samples, low_quantile};
 use replayer_ops::{Flag, Op};
 use rustc_hash::FxHashMap;
+use serde::Deserialize;
 
 /// What a program whose calls are known showed of the tracer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Probe {
     /// Added to each call's duration.
     pub call_ns: i64,
@@ -25,7 +26,7 @@ pub struct Probe {
 }
 
 /// What a user, or who captured, says about the tracing.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct TracerOverhead {
     /// Added to each call's duration.
     pub call_ns: Option<i64>,

@@ -58,10 +58,7 @@ impl Tracker {
         if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
             self.tree.was_entered(node, &mut self.counts.repairs);
         }
-        let operands = Operands {
-            file: Some(used.slot),
-            ..Operands::default()
-        };
+        let operands = Operands::of_file(used.slot);
         let mut written = std::borrow::Cow::Borrowed(args);
         match op {
             Op::Futimens => mark_now(written.to_mut()),

@@ -73,10 +73,7 @@ impl Tracker {
         if offset < 0 || asked.is_none_or(|asked| got >= asked) {
             return Ok(None);
         }
-        let operands = Operands {
-            file: Some(slot),
-            ..Operands::default()
-        };
+        let operands = Operands::of_file(slot);
         let args = Args {
             offset: Some(offset),
             ..Args::default()

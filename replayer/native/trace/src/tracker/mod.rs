@@ -54,6 +54,16 @@ pub(crate) struct Operands {
     pub(crate) to_file: Option<u32>,
 }
 
+impl Operands {
+    /// An event on a description.
+    pub(crate) fn of_file(slot: u32) -> Self {
+        Self {
+            file: Some(slot),
+            ..Self::default()
+        }
+    }
+}
+
 /// A description that was opened before the log began, until an event tells of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingOpen {

@@ -108,10 +108,7 @@ impl Tracker {
         slot: u32,
         gone: Option<Description>,
     ) -> Result<(), TraceError> {
-        let operands = Operands {
-            file: Some(slot),
-            ..Operands::default()
-        };
+        let operands = Operands::of_file(slot);
         self.emit(call, op, operands, &Args::default())?;
         let Some(description) = gone else {
             self.order.file(slot, Access::Read);

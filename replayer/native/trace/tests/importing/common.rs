@@ -37,7 +37,7 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
         directories: Vec::new(),
         umasks: Vec::new(),
         windows: Vec::new(),
-        marker: b"/replayer/request/".to_vec(),
+        marker: "/replayer/request/".to_owned(),
         overhead: TracerOverhead::default(),
         keep: Keep::Needed,
         strict: false,
@@ -65,9 +65,7 @@ impl Asked {
     }
 
     pub(crate) fn cwd(mut self, directory: &str) -> Self {
-        self.request
-            .directories
-            .push((None, directory.as_bytes().to_vec()));
+        self.request.directories.push((None, directory.to_owned()));
         self
     }
 

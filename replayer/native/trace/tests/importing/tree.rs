@@ -26,7 +26,7 @@ fn a_root_is_known_by_the_link_that_leads_to_it() {
          1 openat(AT_FDCWD, \"/www\", O_RDONLY|O_DIRECTORY) = 3\n\
          1 openat(3, \"site/b\", O_RDONLY) = 4\n",
     );
-    asked.request.aliases = vec![(b"/www/site".to_vec(), b"/r".to_vec())];
+    asked.request.aliases = vec![("/www/site".to_owned(), "/r".to_owned())];
     let trace = asked.import();
     assert_eq!(trace.lines()[..2], ["stat r/a = 0", "open r/b #0 = 0"]);
     assert_eq!(trace.document["roots"].as_array().unwrap().len(), 1);

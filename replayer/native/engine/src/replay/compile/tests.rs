@@ -62,7 +62,7 @@ pub(super) fn imported_below(
         directories: Vec::new(),
         umasks: Vec::new(),
         windows: Vec::new(),
-        marker: b"/replayer/request/".to_vec(),
+        marker: "/replayer/request/".to_owned(),
         overhead: TracerOverhead::default(),
         keep: Keep::Needed,
         strict: true,

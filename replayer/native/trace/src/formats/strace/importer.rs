@@ -95,7 +95,7 @@ impl StraceImporter {
         let mut scanned = Scanned::default();
         match scan(text, &mut scanned) {
             Shape::Call => {
-                self.forget_half(tracker, at.task);
+                self.forget_unfinished(tracker, at.task);
                 return self.call(tracker, &scanned, at, None);
             }
             Shape::Unfinished { name, head } => self.begin(tracker, name, head, at)?,
@@ -171,7 +171,7 @@ impl StraceImporter {
             let mut scanned = Scanned::default();
             let understood = match scan(&whole, &mut scanned) {
                 Shape::Call => {
-                    self.forget_half(tracker, cut.at.task);
+                    self.forget_unfinished(tracker, cut.at.task);
                     self.call(tracker, &scanned, cut.at, None)?
                 }
                 Shape::Unfinished { name, head } => {
@@ -199,7 +199,7 @@ impl StraceImporter {
         head: &[u8],
         at: LinePosition,
     ) -> Result<(), TraceError> {
-        self.forget_half(tracker, at.task);
+        self.forget_unfinished(tracker, at.task);
         if EFFECTIVE_AT_ENTRY.contains(&name) {
             self.enter(tracker, name, head, at)?;
         }
@@ -214,7 +214,7 @@ impl StraceImporter {
     }
 
     /// A task makes another call: the return of the one before is missing in the log.
-    fn forget_half(&mut self, tracker: &mut Tracker, task: u64) {
+    fn forget_unfinished(&mut self, tracker: &mut Tracker, task: u64) {
         if self.unfinished.end(task) {
             tracker.counts.cut_calls.add("never resumed");
             tracker.forget_entered(task);
@@ -248,7 +248,7 @@ impl StraceImporter {
         at: LinePosition,
     ) -> Result<bool, TraceError> {
         let Some(mut half) = self.unfinished.take(at.task, name) else {
-            self.forget_half(tracker, at.task);
+            self.forget_unfinished(tracker, at.task);
             return self.orphan(tracker, name, rest, at);
         };
         let cause = self.waiting.cause();

@@ -61,15 +61,8 @@ impl EnteredCall<'_> {
         };
         let (name, decode) = decoders.find(self.name)?;
         let kind = decode(&scanned)?;
-        Some(using(&Call {
-            task: self.task,
-            name,
-            start_ns: self.start_ns,
-            duration_ns: None,
-            meanwhile: 0,
-            outcome: Outcome::Value(0),
-            kind: &kind,
-        }))
+        let begin = (self.task, self.start_ns);
+        Some(using(&Call::at(begin, name, Outcome::Value(0), &kind)))
     }
 }
 
