@@ -244,7 +244,7 @@ def _finish(job: _Capture, done: _Done) -> int:
     if done.log_bytes == 0:
         job.staging.remove()
         message = f"{job.target}: was not made: no call was recorded"
-        raise NothingRecordedError(message, hint="the process did nothing with files meanwhile")
+        raise NothingRecordedError(message, hint="the process made no file call meanwhile")
     try:
         sidecar, document = _compile(job, done)
     except BaseException:

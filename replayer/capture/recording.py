@@ -304,4 +304,4 @@ def _send(pids: Sequence[int], number: signal.Signals) -> None:
         except ProcessLookupError:
             continue
         except PermissionError:
-            say(f"process {pid} belongs to another user and cannot be told to end")
+            say(f"process {pid} belongs to another user: it cannot be ended")

@@ -106,7 +106,7 @@ def _check(path: Path) -> Path:
     if absolute == Path("/"):
         raise ReplayerError(
             f"--root {path}: must be a directory below /",
-            hint="everything a machine does is no workload: name the application's directories",
+            hint="name the application's directories: a whole machine is no workload",
         )
     return absolute
 

@@ -113,7 +113,7 @@ def find_strace() -> Strace:
     """
     path = shutil.which("strace")
     if path is None:
-        raise TracerError("strace was not found, and it is what records", hint=INSTALL)
+        raise TracerError("strace was not found: a capture needs it", hint=INSTALL)
     version = _parse_version(_ask(path, "--version"), path)
     if version < OLDEST:
         message = f"{path}: version must be at least 5.15, got {version[0]}.{version[1]}"
@@ -183,7 +183,7 @@ def try_strace(strace: Strace, folder: Path) -> Strace:
 def _parse_version(text: str, path: str) -> tuple[int, int]:
     found = _VERSION.search(text)
     if found is None:
-        message = f"{path}: does not say which version it is"
+        message = f"{path}: prints no version"
         raise TracerError(message, hint=INSTALL)
     return int(found[1]), int(found[2])
 

@@ -43,9 +43,9 @@ def find_trace(name: str, beside: Path) -> Path:
     if plain in shipped:
         return shipped[plain]
     if exists(folder):
-        message = f"{name}: is no trace: there is no {TRACE_JSON} in it"
+        message = f"{name}: is no trace: it has no {TRACE_JSON}"
         raise TraceError(message, hint=_hint_for(folder))
-    message = f"{name}: there is no such trace, neither as a folder nor by name"
+    message = f"{name}: there is no such trace, as a folder or by name"
     raise TraceError(message, hint=_nearest(plain, list(shipped)))
 
 

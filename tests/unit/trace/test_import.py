@@ -212,7 +212,7 @@ def test_mistakes_on_the_command_line_exit_with_2(
     assert "none: No such file or directory" in told
     assert "--cwd must be DIR or PID=DIR" in told
     assert told.count("--umask must be MASK or PID=MASK, 0 to 777 (octal), got ") == 4
-    assert "is no trace: there is no trace.json in it" in told
+    assert "is no trace: it has no trace.json" in told
 
 
 def test_strict_refuses_a_log_with_words_in_it(
