@@ -8,7 +8,7 @@ use crate::input::Input;
 use crate::manifest;
 use crate::open_files::OpenFiles;
 use crate::order::Order;
-use crate::overlaps::{Orders, Overlaps};
+use crate::overlaps::Overlaps;
 use crate::pipes::Pipes;
 use crate::requests::Requests;
 use crate::requests::windows::Window;
@@ -96,8 +96,8 @@ fn fill(
     let inputs = || -> Result<Vec<Input>, TraceError> {
         request.files.iter().map(|file| Input::open(file)).collect()
     };
-    let (tracker, clock, declared) = pass_until_told(|orders| {
-        let mut tracker = tracker(request, orders, &mut |name| table_file(directory, name))?;
+    let (tracker, clock, declared) = pass_until_told(|overlaps| {
+        let mut tracker = tracker(request, overlaps, &mut |name| table_file(directory, name))?;
         let declared = manifest()?
             .map(|input| manifest::load(&mut tracker, input))
             .transpose()?;
@@ -121,26 +121,20 @@ fn fill(
     )
 }
 
-/// Passes over the logs, at most: each takes calls that overlap in the order that the one before has found (chosen; one is the rule, two
-/// put nearly all right).
-const MOST_PASSES: usize = 4;
-
 type Passed = (Tracker, Clock, Option<u64>);
 
-/// Read the logs until no pass finds another order of calls that overlap.
+/// Read the logs. Where a result cannot be so for calls that overlapped, read them once more to find another order, and again in that one.
 fn pass_until_told(
-    mut pass: impl FnMut(Orders) -> Result<Passed, TraceError>,
+    mut pass: impl FnMut(Overlaps) -> Result<Passed, TraceError>,
 ) -> Result<Passed, TraceError> {
-    let mut orders = Orders::default();
-    for _ in 1..MOST_PASSES {
-        let passed = pass(orders.clone())?;
-        let found = &passed.0.overlaps.orders;
-        if *found == orders {
-            return Ok(passed);
-        }
-        orders = found.clone();
+    let passed = pass(Overlaps::default())?;
+    if !passed.0.overlaps.is_contradicted {
+        return Ok(passed);
     }
-    pass(orders)
+    drop(passed);
+    let (tracker, ..) = pass(Overlaps::searching())?;
+    let orders = tracker.overlaps.search.map(|search| search.found);
+    pass(Overlaps::with(orders.unwrap_or_default()))
 }
 
 fn strict_error(counts: &Counts) -> TraceError {
@@ -167,8 +161,8 @@ pub fn rehearse(request: &Request, log: &[u8], manifest: Option<&[u8]>) -> Resul
         None => &crate::formats::strace::FORMAT,
     };
     let memory = |name, bytes: &[u8]| Input::memory(name, bytes.to_vec());
-    let (mut tracker, ..) = pass_until_told(|orders| {
-        let mut tracker = tracker(request, orders, &mut |_| Ok(Box::new(std::io::sink())))?;
+    let (mut tracker, ..) = pass_until_told(|overlaps| {
+        let mut tracker = tracker(request, overlaps, &mut |_| Ok(Box::new(std::io::sink())))?;
         if let Some(manifest) = manifest {
             manifest::load(&mut tracker, memory("manifest", manifest)?)?;
         }
@@ -203,7 +197,7 @@ fn find(name: &str) -> Result<&'static Format, TraceError> {
 
 type Open<'a> = &'a mut dyn FnMut(&str) -> Result<Sink, TraceError>;
 
-fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker, TraceError> {
+fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Tracker, TraceError> {
     let mut tracker = Tracker {
         scope: Scope::new(&request.roots)?,
         tree: Tree::new(),
@@ -211,7 +205,7 @@ fn tracker(request: &Request, orders: Orders, open: Open<'_>) -> Result<Tracker,
         files: OpenFiles::default(),
         counts: Counts::default(),
         order: Order::default(),
-        overlaps: Overlaps::with(orders),
+        overlaps,
         requests: Requests::new(request.windows.clone()),
         usage: PathUsage::default(),
         events: EventWriter::create(open("events")?, request.overhead.clone()),

@@ -135,6 +135,12 @@ impl Paths {
         self.place(path).map_or(PathId::TOP, |place| place.parent)
     }
 
+    /// A path and those above it, from below.
+    pub(crate) fn above(&self, path: PathId) -> impl Iterator<Item = PathId> {
+        let up = |&path: &PathId| (path != PathId::TOP).then(|| self.parent(path));
+        std::iter::successors(Some(path), up)
+    }
+
     pub(crate) fn name(&self, path: PathId) -> NameId {
         self.place(path).map_or(NameId(0), |place| place.name)
     }

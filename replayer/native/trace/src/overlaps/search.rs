@@ -1,389 +1,446 @@
 //! Searches for an order of calls in which each result is possible.
 //!
-//! A linearisation in the sense of Herlihy and Wing (1990): calls of one task keep their order, and so do calls of which one had returned
-//! before the other was entered. The search goes down the heads of all tasks, and looks at no state twice (Wing and Gong 1993, Lowe 2017).
-//! States are small: of a few names each, whether it is there.
+//! A linearisation in the sense of Herlihy and Wing (1990), searched as Lowe (2017) does: entries and returns are passed one after the other,
+//! and a call is taken when it returns at the latest, after those under way that let its result be so. A call that changes nothing is taken
+//! as soon as its result is so. No state is looked at twice: one that led nowhere leads nowhere again.
 
-use crate::overlaps::{Before, Effect, MOST_EFFORT, Proof, STATE_EFFORT, Touch};
+use crate::overlaps::state::{State, mix};
+use crate::overlaps::{Known, MOST_EFFORT, Orders, Touch};
 use crate::paths::{PathId, Paths};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeSet;
 
-/// States that a search looks at (chosen: a group of a hundred calls has some hundred).
-const MOST_STATES: usize = 50_000;
+/// Calls that are tried for one result, before it is given up (chosen: some seconds).
+const MOST_TRIES: usize = 2_000_000;
+/// Calls under way at once that are tried one before the other (chosen: more than there are processors).
+const MOST_TRIED: usize = 64;
 
-/// Return the places of the calls in an order that allows every result, as near to that of their returns as is found first. None where there
-/// is no such order, or it would take too long to find.
-pub(super) fn find_order(touches: &[Touch], paths: &Paths, effort: &mut u64) -> Option<Vec<usize>> {
-    let names = Names::of(touches, paths);
-    let heads = Heads::of(touches);
-    let mut seen = FxHashSet::default();
-    let begin = Step {
-        next: vec![0; heads.lanes.len()],
-        state: names.first.clone(),
-        choices: Vec::new(),
-    };
-    let mut way = vec![begin.opened(&heads)];
-    let mut order: Vec<usize> = Vec::new();
-    while let Some(step) = way.last_mut() {
-        if order.len() == touches.len() {
-            return Some(order);
-        }
-        let Some(lane) = step.choices.pop() else {
-            way.pop();
-            order.pop();
-            continue;
-        };
-        let head = heads.head(lane, &step.next);
-        let Some((at, touch)) = head.and_then(|at| Some((at, touches.get(at)?))) else {
-            continue;
-        };
-        let mut state = step.state.clone();
-        let Some(is_certain) = names.take(touch, &mut state) else {
-            continue;
-        };
-        if is_certain && touch.does.iter().all(Option::is_none) {
-            // It changes nothing, and later it might not be possible: no other choice is better.
-            step.choices.clear();
-        }
-        let mut next = step.next.clone();
-        if let Some(count) = next.get_mut(lane) {
-            *count += 1;
-        }
-        *effort += STATE_EFFORT;
-        if seen.len() >= MOST_STATES || *effort >= MOST_EFFORT {
-            return None;
-        }
-        if seen.insert((next.clone(), state.clone())) {
-            let step = Step {
-                next,
-                state,
-                choices: Vec::new(),
-            };
-            way.push(step.opened(&heads));
-            order.push(at);
-        }
+/// Find an order of calls. Returns what must wait for what, so that they are taken in it.
+pub(super) fn find_order(
+    touches: &[&Touch],
+    known: &FxHashMap<PathId, Known>,
+    paths: &Paths,
+    effort: &mut u64,
+) -> Orders {
+    let before = || State::before(touches, known, paths);
+    let mut search = Linearizer::new(touches, before(), paths);
+    while *effort < MOST_EFFORT && !search.advance(effort) {
+        search.give_up(effort);
     }
-    None
+    let ranks = search.ranks(before());
+    search.orders(&ranks)
 }
 
-/// How far the calls of each task have been taken, what is so then, and who may be next.
-struct Step {
-    next: Vec<usize>,
-    state: State,
-    /// Tasks, the one to be tried first last.
-    choices: Vec<usize>,
+/// A line in which a call was entered or returned.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Entry(usize),
+    Return(usize),
 }
 
-impl Step {
-    /// Whoever was entered before any other one that is left had returned may be next.
-    fn opened(mut self, heads: &Heads) -> Self {
-        let lanes = 0..heads.lanes.len();
-        let left = lanes.filter_map(|lane| Some((lane, heads.span(lane, &self.next)?)));
-        let left: Vec<_> = left.collect();
-        let mut returns: Vec<u64> = left.iter().map(|(_, span)| span.1).collect();
-        returns.sort_unstable();
-        let first = returns.first().copied().unwrap_or(u64::MAX);
-        let mut choices: Vec<_> = (left.into_iter())
-            .filter(|(_, span)| span.0 <= first)
-            .collect();
-        choices.sort_unstable_by_key(|(_, span)| std::cmp::Reverse(span.1));
-        self.choices = choices.into_iter().map(|(lane, _)| lane).collect();
-        self
-    }
-}
-
-/// The calls of each task, in their order.
-struct Heads {
-    lanes: Vec<Vec<(usize, (u64, u64))>>,
-}
-
-impl Heads {
-    fn of(touches: &[Touch]) -> Self {
-        let mut by_task: FxHashMap<u64, usize> = FxHashMap::default();
-        let mut lanes: Vec<Vec<(usize, (u64, u64))>> = Vec::new();
-        for (at, touch) in touches.iter().enumerate() {
-            let lane = *by_task.entry(touch.task).or_insert(lanes.len());
-            if lane == lanes.len() {
-                lanes.push(Vec::new());
-            }
-            if let Some(lane) = lanes.get_mut(lane) {
-                lane.push((at, touch.span));
-            }
-        }
-        Self { lanes }
-    }
-
-    fn head(&self, lane: usize, next: &[usize]) -> Option<usize> {
-        Some(self.entry(lane, next)?.0)
-    }
-
-    fn span(&self, lane: usize, next: &[usize]) -> Option<(u64, u64)> {
-        Some(self.entry(lane, next)?.1)
-    }
-
-    fn entry(&self, lane: usize, next: &[usize]) -> Option<(usize, (u64, u64))> {
-        self.lanes.get(lane)?.get(*next.get(lane)?).copied()
-    }
-}
-
-/// Whether a name is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Is {
-    Unknown,
-    There,
-    Missing,
-}
-
-type State = Vec<Is>;
-
-/// The names that calls are about, by number, and how they lie.
-struct Names {
-    numbers: FxHashMap<PathId, usize>,
-    lies: Vec<Lies>,
-    /// What is so before all calls.
-    first: State,
-}
-
-/// Which other names lie around one.
+/// A state in which a call has to be taken that returns.
 #[derive(Debug)]
-struct Lies {
-    above: Vec<usize>,
-    below: Vec<usize>,
-    entries: Vec<usize>,
-    /// It has other entries, which no call here is about.
-    others: Is,
+struct Choice {
+    begin: Place,
+    /// Calls to be tried, the best last.
+    calls: Vec<usize>,
 }
 
-impl Names {
-    fn of(touches: &[Touch], paths: &Paths) -> Self {
-        let paths_of = touches.iter().flat_map(Touch::named);
-        let mut all: Vec<PathId> = paths_of.map(|(path, _)| path).collect();
-        all.sort_unstable();
-        all.dedup();
-        let numbers = |is_so: &dyn Fn(PathId) -> bool| -> Vec<usize> {
-            let each = all.iter().enumerate().filter(|(_, path)| is_so(**path));
-            each.map(|(number, _)| number).collect()
-        };
-        let around = |&path: &PathId| Lies {
-            above: numbers(&|other| other != path && paths.is_at_or_below(path, other)),
-            below: numbers(&|other| other != path && paths.is_at_or_below(other, path)),
-            entries: numbers(&|other| other != path && paths.parent(other) == path),
-            others: Is::Unknown,
-        };
-        let mut names = Self {
-            lies: all.iter().map(around).collect(),
-            first: vec![Is::Unknown; all.len()],
-            numbers: all.into_iter().zip(0..).collect(),
-        };
-        names.remember(touches);
-        names
-    }
+/// How far a search has come: the next event, what can be undone, and how many calls are taken.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    event: usize,
+    mark: usize,
+    taken: usize,
+}
 
-    /// What was known before the calls, from the one of each name that was taken first.
-    fn remember(&mut self, touches: &[Touch]) {
-        let mut taken: Vec<&Touch> = touches.iter().collect();
-        taken.sort_unstable_by_key(|touch| touch.turn);
-        let mut told = vec![false; self.first.len()];
-        for touch in &taken {
-            for (path, before) in touch.named() {
-                if let (Before::Name(before), Some(&number)) = (before, self.numbers.get(&path))
-                    && let Some(told) = told.get_mut(number).filter(|told| !**told)
-                {
-                    *told = true;
-                    put(&mut self.first, number, before.into());
-                }
-            }
-            // Of what lies below a name that changed, the state before is not known.
-            for effect in touch.effects() {
-                let lies = self.lies_around(effect.path());
-                for &number in lies.into_iter().flat_map(|lies| &lies.below) {
-                    put(&mut told, number, true);
-                }
-            }
-        }
-        self.count_others(&taken);
-    }
+struct Linearizer<'a> {
+    paths: &'a Paths,
+    touches: &'a [&'a Touch],
+    events: Vec<Event>,
+    state: State<'a>,
+    /// The next event, and the calls under way then.
+    at: usize,
+    pending: BTreeSet<usize>,
+    /// Calls in their order, which those are, and a number that stands for them.
+    order: Vec<usize>,
+    is_taken: Vec<bool>,
+    taken: u64,
+    way: Vec<Choice>,
+    seen: FxHashSet<u64>,
+    /// What is not tried otherwise any more.
+    fixed: Place,
+    /// The event that could not be passed, and the order up to there.
+    furthest: (usize, Vec<usize>),
+    tries: usize,
+    unexplained: usize,
+    /// The file of each description, and the last call that uses it.
+    files: FxHashMap<u32, i64>,
+    last: FxHashMap<u32, usize>,
+}
 
-    /// Whether directories have other entries than those that calls are about, and what follows for these where they have not.
-    fn count_others(&mut self, taken: &[&Touch]) {
-        let mut state = self.first.clone();
-        for touch in taken {
-            for (path, before) in touch.named() {
-                if let (Before::Entries(Some(count)), Some(&number)) =
-                    (before, self.numbers.get(&path))
-                {
-                    self.count_others_of(number, count, &mut state);
-                }
+impl<'a> Linearizer<'a> {
+    fn new(touches: &'a [&'a Touch], state: State<'a>, paths: &'a Paths) -> Self {
+        let spans = touches.iter().map(|touch| touch.span).enumerate();
+        let lines = spans.flat_map(|(call, span)| [(span.0, false, call), (span.1, true, call)]);
+        let mut lines: Vec<(u64, bool, usize)> = lines.collect();
+        lines.sort_unstable();
+        let events = lines.into_iter().map(|(_, is_return, call)| {
+            if is_return {
+                Event::Return(call)
+            } else {
+                Event::Entry(call)
             }
-            // The import has believed each result, whether it could be so or not.
-            for need in touch.proofs() {
-                match need {
-                    Proof::There(path) => self.set_there(&mut state, path),
-                    Proof::Missing(path) => self.set(&mut state, path, Is::Missing),
-                    _ => {}
-                }
-            }
-            self.apply(touch, &mut state);
+        });
+        Self {
+            paths,
+            touches,
+            events: events.collect(),
+            state,
+            at: 0,
+            pending: BTreeSet::new(),
+            order: Vec::new(),
+            is_taken: vec![false; touches.len()],
+            taken: 0,
+            way: Vec::new(),
+            seen: FxHashSet::default(),
+            fixed: Place::default(),
+            furthest: (0, Vec::new()),
+            tries: 0,
+            unexplained: 0,
+            files: FxHashMap::default(),
+            last: (touches.iter().enumerate())
+                .filter_map(|(call, touch)| Some((touch.file?.0, call)))
+                .collect(),
         }
     }
 
-    fn count_others_of(&mut self, directory: usize, count: i64, state: &mut State) {
-        let Some(lies) = self.lies.get_mut(directory) else {
+    fn touch(&self, call: usize) -> Option<&'a Touch> {
+        self.touches.get(call).copied()
+    }
+
+    fn has_taken(&self, call: usize) -> bool {
+        self.is_taken.get(call).is_none_or(|taken| *taken)
+    }
+
+    /// Go on to the end. False where no order leads there.
+    fn advance(&mut self, effort: &mut u64) -> bool {
+        while let Some(returning) = self.pass() {
+            let now =
+                mix(self.state.hash() ^ self.taken) ^ mix(u64::try_from(self.at).unwrap_or(0));
+            if self.seen.insert(now) {
+                self.choose(returning);
+            }
+            if !self.try_next(effort) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Pass events up to the return of a call that is not taken yet.
+    fn pass(&mut self) -> Option<usize> {
+        while let Some(&event) = self.events.get(self.at) {
+            if let Event::Return(call) = event
+                && !self.has_taken(call)
+            {
+                return Some(call);
+            }
+            self.walk_to(self.at + 1);
+            if let Event::Entry(call) = event {
+                self.take_if_certain(call);
+            }
+        }
+        None
+    }
+
+    /// Pass events, or go back.
+    fn walk_to(&mut self, to: usize) {
+        while self.at != to {
+            let is_forward = self.at < to;
+            let event = if is_forward { self.at } else { self.at - 1 };
+            match (self.events.get(event), is_forward) {
+                (Some(Event::Entry(call)), true) | (Some(Event::Return(call)), false) => {
+                    self.pending.insert(*call);
+                }
+                (Some(Event::Return(call)), true) | (Some(Event::Entry(call)), false) => {
+                    self.pending.remove(call);
+                }
+                (None, _) => {}
+            }
+            self.at = if is_forward { event + 1 } else { event };
+        }
+    }
+
+    /// A call returns: it is taken now, or after others that are under way, those first that have to do with it.
+    fn choose(&mut self, returning: usize) {
+        let left = self.pending.iter().copied();
+        let left = left.filter(|&call| call != returning && !self.has_taken(call));
+        let mut calls: Vec<usize> = left.collect();
+        calls.sort_by_cached_key(|&call| {
+            let returned = self.touch(call).map(|touch| touch.span.1);
+            (self.conflicts(call, returning), std::cmp::Reverse(returned))
+        });
+        calls.push(returning);
+        let few = calls.len().saturating_sub(MOST_TRIED);
+        calls.drain(..few);
+        let begin = self.place();
+        self.way.push(Choice { begin, calls });
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            event: self.at,
+            mark: self.state.mark(),
+            taken: self.order.len(),
+        }
+    }
+
+    /// Take the next call that can be taken where the last choice was made, or one before. False where there is none.
+    fn try_next(&mut self, effort: &mut u64) -> bool {
+        while let Some(choice) = self.way.last_mut() {
+            let (begin, next) = (choice.begin, choice.calls.pop());
+            self.go_back(begin);
+            let Some(call) = next else {
+                self.way.pop();
+                continue;
+            };
+            *effort += 1;
+            self.tries += 1;
+            if self.tries > MOST_TRIES || *effort >= MOST_EFFORT {
+                return false;
+            }
+            if self.take(call) {
+                let pending: Vec<usize> = self.pending.iter().copied().collect();
+                *effort += u64::try_from(pending.len()).unwrap_or(0) / 16;
+                for call in pending {
+                    self.take_if_certain(call);
+                }
+                return true;
+            }
+        }
+        self.remember();
+        false
+    }
+
+    fn go_back(&mut self, place: Place) {
+        if place.taken < self.order.len() {
+            self.remember();
+        }
+        self.walk_to(place.event);
+        self.state.undo(place.mark);
+        for call in self.order.drain(place.taken..) {
+            self.taken ^= mark(call);
+            if let Some(taken) = self.is_taken.get_mut(call) {
+                *taken = false;
+            }
+        }
+    }
+
+    /// Remember how far it went.
+    fn remember(&mut self) {
+        if self.at > self.furthest.0 {
+            let order = self.order.get(self.fixed.taken..).unwrap_or_default();
+            self.furthest = (self.at, order.to_vec());
+            self.tries = 0;
+        }
+    }
+
+    fn take_if_certain(&mut self, call: usize) {
+        let Some(touch) = self.touch(call).filter(|touch| !touch.changes()) else {
             return;
         };
-        let such = |what| -> Vec<usize> {
-            let entries = lies.entries.iter().copied();
-            entries.filter(|&entry| is(state, entry, what)).collect()
+        if !self.has_taken(call) {
+            let mark = self.state.mark();
+            if self.state.take(touch) == Some(true) {
+                self.put(call);
+            } else {
+                self.state.undo(mark);
+            }
+        }
+    }
+
+    /// Take a call whose result can be so.
+    fn take(&mut self, call: usize) -> bool {
+        let mark = self.state.mark();
+        let can_be = self.touch(call).and_then(|touch| self.state.take(touch));
+        if can_be.is_some() {
+            self.put(call);
+        } else {
+            self.state.undo(mark);
+        }
+        can_be.is_some()
+    }
+
+    /// Put a call into the order.
+    fn put(&mut self, call: usize) {
+        if let Some((slot, _)) = self.touch(call).and_then(|touch| touch.file) {
+            self.files
+                .extend(self.state.file_of(slot).map(|file| (slot, file)));
+            if self.last.get(&slot) == Some(&call) {
+                self.state.close(slot);
+            }
+        }
+        self.order.push(call);
+        self.taken ^= mark(call);
+        if let Some(taken) = self.is_taken.get_mut(call) {
+            *taken = true;
+        }
+    }
+
+    /// No order explains the result that is furthest: take it as it is, and go on from there.
+    fn give_up(&mut self, effort: &mut u64) {
+        self.way.clear();
+        self.seen.clear();
+        self.go_back(self.fixed);
+        let (event, order) = std::mem::take(&mut self.furthest);
+        for call in order {
+            self.take(call);
+        }
+        self.walk_to(event);
+        if let Some(&Event::Return(call)) = self.events.get(self.at)
+            && let Some(touch) = self.touch(call)
+        {
+            self.state.apply(touch);
+            self.put(call);
+            *effort += u64::try_from(self.touches.len()).unwrap_or(0);
+            let overlaps = |other: &usize| {
+                self.touch(*other)
+                    .is_some_and(|other| touch.overlaps(other))
+            };
+            let mut others = (0..self.touches.len()).filter(overlaps);
+            self.unexplained += usize::from(others.any(|other| self.conflicts(call, other)));
+        }
+        self.state.commit();
+        self.fixed = self.place();
+        self.tries = 0;
+    }
+
+    /// Whether the order of two calls may matter.
+    fn conflicts(&self, one: usize, other: usize) -> bool {
+        let (Some(a), Some(b)) = (self.touch(one), self.touch(other)) else {
+            return false;
         };
-        let count = usize::try_from(count).unwrap_or(0);
-        let (there, unknown) = (such(Is::There).len(), such(Is::Unknown));
-        if count > there + unknown.len() {
-            lies.others = Is::There;
-        } else if count <= there {
-            lies.others = Is::Missing;
-            for entry in unknown {
-                put(&mut self.first, entry, Is::Missing);
-                put(state, entry, Is::Missing);
-            }
-        }
+        let file = |touch: &Touch| touch.file.and_then(|(slot, _)| self.files.get(&slot));
+        let is_one_file = file(a).is_some() && file(a) == file(b);
+        (a.changes() || b.changes())
+            && (is_one_file || a.may_show(b, self.paths) || b.may_show(a, self.paths))
     }
 
-    fn lies_around(&self, path: Option<PathId>) -> Option<&Lies> {
-        self.lies.get(*self.numbers.get(&path?)?)
-    }
-
-    /// Take a call. None where its result cannot be so; else whether it is known to be so.
-    fn take(&self, touch: &Touch, state: &mut State) -> Option<bool> {
-        let mut is_certain = true;
-        for need in touch.proofs() {
-            is_certain &= self.is_so(need, state)?;
-        }
-        self.apply(touch, state);
-        Some(is_certain)
-    }
-
-    /// What a call does, if it did anything.
-    fn apply(&self, touch: &Touch, state: &mut State) {
-        let mut moves = false;
-        for effect in touch.effects() {
-            if let Effect::Removes(path) = effect {
-                moves = true;
-                self.set(state, path, Is::Missing);
-            }
-        }
-        for effect in touch.effects() {
-            if let (Effect::Makes(path), Some(lies)) = (effect, self.lies_around(effect.path())) {
-                let was_missing = self.look(state, path) == Is::Missing;
-                self.set_there(state, path);
-                // What was moved brings along what lies below it; what was made is empty.
-                for &number in lies.below.iter().filter(|_| moves || was_missing) {
-                    put(state, number, if moves { Is::Unknown } else { Is::Missing });
+    /// Where each call stands in the order, if it has a place: those that change nothing as late as they may be.
+    fn ranks(&mut self, mut state: State<'_>) -> Vec<Option<usize>> {
+        let mut ranks = vec![None; self.touches.len()];
+        let mut order = std::mem::take(&mut self.order).into_iter().enumerate();
+        let mut now = 0;
+        self.walk_to(0);
+        while let Some(&event) = self.events.get(self.at) {
+            self.walk_to(self.at + 1);
+            match event {
+                Event::Entry(call) => self.rank(&[call], &mut state, now, &mut ranks),
+                Event::Return(call) => {
+                    while ranks.get(call) == Some(&None)
+                        && let Some((place, taken)) = order.next()
+                    {
+                        let touch = self.touch(taken);
+                        let is_ranked = ranks.get(taken).is_some_and(Option::is_some);
+                        if let Some(touch) = touch.filter(|_| !is_ranked) {
+                            now = 2 * (place + 1);
+                            if state.take(touch).is_none() {
+                                state.apply(touch);
+                            }
+                            put(&mut ranks, taken, now);
+                            let pending: Vec<usize> = self.pending.iter().copied().collect();
+                            self.rank(&pending, &mut state, now, &mut ranks);
+                        }
+                    }
+                    state.commit();
                 }
             }
         }
+        ranks
     }
 
-    /// Whether a proof is known to hold; None where it cannot. What is not known is so from then on.
-    fn is_so(&self, need: Proof, state: &mut State) -> Option<bool> {
-        match need {
-            Proof::There(path) => match self.look(state, path) {
-                Is::Missing => return None,
-                Is::There => {}
-                Is::Unknown => {
-                    self.set_there(state, path);
-                    return Some(false);
+    /// Put calls after what is so now if their results are so then.
+    fn rank(
+        &self,
+        calls: &[usize],
+        state: &mut State<'_>,
+        now: usize,
+        ranks: &mut [Option<usize>],
+    ) {
+        for &call in calls {
+            let Some(touch) = self.touch(call).filter(|touch| !touch.changes()) else {
+                continue;
+            };
+            let mark = state.mark();
+            if state.take(touch) == Some(true) {
+                put(ranks, call, now + 1);
+            } else {
+                state.undo(mark);
+            }
+        }
+    }
+
+    /// What must wait for what.
+    fn orders(mut self, ranks: &[Option<usize>]) -> Orders {
+        let mut orders = Orders::default();
+        let rank_of = |call: usize| ranks.get(call).copied().flatten();
+        let mut taken_at = self.lines(ranks);
+        self.walk_to(0);
+        while let Some(&event) = self.events.get(self.at) {
+            self.walk_to(self.at + 1);
+            let Event::Return(returned) = event else {
+                continue;
+            };
+            for call in taken_at.remove(&returned).into_iter().flatten() {
+                let is_sooner = |&other: &usize| {
+                    let is_before = rank_of(other).is_some_and(|rank| Some(rank) < rank_of(call));
+                    is_before && self.conflicts(call, other)
+                };
+                let pending = self.pending.iter().copied().take(MOST_TRIED);
+                let before = pending
+                    .filter(is_sooner)
+                    .filter_map(|other| self.touch(other));
+                let sooner: Vec<_> = before.map(|other| (other.task, other.span.0)).collect();
+                if let Some(touch) = self.touch(call)
+                    && !self.pending.is_empty()
+                {
+                    orders.sooner.insert(touch.span.1, sooner);
                 }
-            },
-            Proof::Missing(path) => return self.is_missing(path, state),
-            Proof::EitherMissing(one, other) => {
-                let sure = [one, other].map(|path| self.look(state, path) == Is::Missing);
-                if !sure.contains(&true) {
-                    return self
-                        .is_missing(one, state)
-                        .or_else(|| self.is_missing(other, state));
-                }
-            }
-            Proof::Empty(path) => {
-                let lies = self.lies_around(Some(path))?;
-                let mut entries = lies.entries.iter();
-                if lies.others == Is::There || entries.any(|&entry| is(state, entry, Is::There)) {
-                    return None;
-                }
-                lies.entries
-                    .iter()
-                    .for_each(|&entry| put(state, entry, Is::Missing));
-            }
-            Proof::Filled(path) => {
-                let lies = self.lies_around(Some(path))?;
-                let mut entries = lies.entries.iter();
-                let has_some = entries.any(|&entry| !is(state, entry, Is::Missing));
-                return (lies.others != Is::Missing || has_some).then_some(true);
-            }
-            Proof::Count(..) | Proof::Long(..) => {}
-        }
-        Some(true)
-    }
-
-    fn is_missing(&self, path: PathId, state: &mut State) -> Option<bool> {
-        match self.look(state, path) {
-            Is::There => None,
-            Is::Missing => Some(true),
-            Is::Unknown => {
-                self.set(state, path, Is::Missing);
-                Some(false)
             }
         }
+        orders.unexplained = self.unexplained;
+        orders
     }
 
-    fn look(&self, state: &State, path: PathId) -> Is {
-        let Some(lies) = self.lies_around(Some(path)) else {
-            return Is::Unknown;
-        };
-        let is_missing = |number: &usize| is(state, *number, Is::Missing);
-        if lies.above.iter().any(is_missing) {
-            return Is::Missing;
+    /// By the call with whose return they are taken, at the latest: those that return later, and come before it.
+    fn lines(&self, ranks: &[Option<usize>]) -> FxHashMap<usize, Vec<usize>> {
+        let ranked = ranks.iter().enumerate();
+        let mut ranked: Vec<_> = ranked
+            .filter_map(|(call, rank)| Some(((*rank)?, call)))
+            .collect();
+        ranked.sort_unstable();
+        let mut lines: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
+        let mut first: Option<(u64, usize)> = None;
+        for (_, call) in ranked.into_iter().rev() {
+            let own = self.touch(call).map(|touch| (touch.span.1, call));
+            first = [own, first].into_iter().flatten().min();
+            lines
+                .entry(first.map_or(call, |(_, first)| first))
+                .or_default()
+                .push(call);
         }
-        let number = self
-            .numbers
-            .get(&path)
-            .and_then(|&number| state.get(number));
-        number.copied().unwrap_or(Is::Unknown)
-    }
-
-    fn set(&self, state: &mut State, path: PathId, is: Is) {
-        if let Some(&number) = self.numbers.get(&path) {
-            put(state, number, is);
-        }
-    }
-
-    /// A name is there, and so are the directories that it lies in.
-    fn set_there(&self, state: &mut State, path: PathId) {
-        let above = self
-            .lies_around(Some(path))
-            .into_iter()
-            .flat_map(|lies| &lies.above);
-        for &number in above.chain(self.numbers.get(&path)) {
-            put(state, number, Is::There);
-        }
+        lines
     }
 }
 
-impl From<Option<bool>> for Is {
-    fn from(known: Option<bool>) -> Self {
-        match known {
-            Some(true) => Self::There,
-            Some(false) => Self::Missing,
-            None => Self::Unknown,
-        }
+fn put<T>(places: &mut [Option<T>], at: usize, value: T) {
+    if let Some(place) = places.get_mut(at) {
+        *place = Some(value);
     }
 }
 
-fn is(state: &[Is], number: usize, what: Is) -> bool {
-    state.get(number) == Some(&what)
-}
-
-fn put<T>(places: &mut [T], number: usize, value: T) {
-    if let Some(place) = places.get_mut(number) {
-        *place = value;
-    }
+/// A number that stands for a call.
+fn mark(call: usize) -> u64 {
+    mix(mix(u64::try_from(call).unwrap_or(0)))
 }

@@ -316,7 +316,7 @@ impl UsedFile {
     }
 
     /// The same for a write whose flags may say where it goes (pwritev2(2)).
-    fn flagged(self, args: &Args<'_>) -> Self {
+    pub(crate) fn flagged(self, args: &Args<'_>) -> Self {
         let flags = args.flags.unwrap_or(0);
         let appends = flags & RWF_APPEND != 0 || self.appends && flags & RWF_NOAPPEND == 0;
         Self { appends, ..self }

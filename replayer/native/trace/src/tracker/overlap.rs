@@ -1,8 +1,10 @@
 //! Calls that overlap in time: where the result of one shows that another, which has not returned yet, took effect before it.
 
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
-use crate::constants::{O_CREAT, O_EXCL, O_TMPFILE, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END};
-use crate::overlaps::{Before, Effect, Proof, Touch};
+use crate::constants::{
+    O_ACCMODE, O_CREAT, O_EXCL, O_TMPFILE, O_TRUNC, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END,
+};
+use crate::overlaps::{Effect, Known, Proof, Touch, Use};
 use crate::paths::PathId;
 use crate::scope::Resolved;
 use crate::tracker::Tracker;
@@ -54,81 +56,116 @@ impl Tracker {
         })
     }
 
-    /// Note a call whose turn has come and that may overlap with others: between which lines it took effect, and the line in which the
-    /// first of those that are under way was entered.
-    pub(crate) fn note_overlap(&mut self, call: &Call<'_>, span: (u64, u64), oldest: Option<u64>) {
+    /// Note a call whose turn has come, and the lines between which it took effect; `is_among`: others are under way.
+    pub(crate) fn note_overlap(&mut self, call: &Call<'_>, span: (u64, u64), is_among: bool) {
         let is_on_names = matches!(
             call.kind,
-            Kind::Open { .. } | Kind::Path { .. } | Kind::TwoPaths { .. }
+            Kind::Open { .. }
+                | Kind::Path { .. }
+                | Kind::TwoPaths { .. }
+                | Kind::File {
+                    op: Op::Getdents,
+                    ..
+                }
         );
-        let is_alone = span.0 == span.1 && oldest.is_none() && self.overlaps.is_idle();
-        let lists = matches!(
-            call.kind,
-            Kind::File {
-                op: Op::Getdents,
-                ..
-            }
-        );
-        if !(is_on_names || lists) || is_alone || call.outcome == Outcome::Unknown {
+        let searches = self.overlaps.search.is_some();
+        if call.outcome == Outcome::Unknown
+            || !(is_on_names && self.overlaps.wants(span, is_among) || searches)
+        {
             return;
         }
         self.meet(call.task);
-        let needs = self.proofs(call);
-        if lists {
-            self.note_listing(call.task, needs, span);
+        let needs = if is_on_names {
+            self.proofs(call)
+        } else {
+            [None; 2]
+        };
+        let is_refuted = needs.iter().flatten().any(|&need| self.is_refuted(need));
+        self.overlaps.is_contradicted |= is_refuted;
+        if !searches {
             return;
         }
-        let does = if call.outcome.is_ok() {
+        let does = if is_on_names && call.outcome.is_ok() {
             self.effects(call)
         } else {
             [None; 2]
         };
-        if needs.iter().all(Option::is_none) && does.iter().all(Option::is_none) {
-            return;
-        }
         let touch = Touch {
             task: call.task,
             span,
-            is_refuted: needs.iter().flatten().any(|&need| self.is_refuted(need)),
-            needs: needs.map(|need| need.map(|need| (need, self.before(need)))),
-            does: does.map(|does| {
-                let path = does?.path()?;
-                Some((does?, Before::Name(self.is_there(path))))
-            }),
-            has_met: false,
-            turn: 0,
+            needs,
+            does,
+            file: self.use_of(call),
+            is_refuted,
         };
-        let oldest = oldest.unwrap_or(span.1);
-        for path in does.iter().flatten().filter_map(|does| does.path()) {
-            let directory = self.scope.paths.parent(path);
-            if let Some(count) = self.entries(directory) {
-                self.overlaps.note_count(directory, (span.1, count), oldest);
+        if touch.is_idle() {
+            return;
+        }
+        for path in touch.paths() {
+            for name in [path, self.scope.paths.parent(path)] {
+                self.note_known(name);
             }
         }
-        self.overlaps.note(&self.scope.paths, touch, oldest);
+        if let Some(search) = &mut self.overlaps.search {
+            search.note(&self.scope.paths, touch);
+        }
     }
 
-    /// Note a listing: where it has not as many entries as there are now, it may have taken effect before they changed.
-    fn note_listing(&mut self, task: u64, needs: [Option<Proof>; 2], span: (u64, u64)) {
-        if let [Some(Proof::Count(directory, count)), _] = needs
-            && !self.is_met(Proof::Count(directory, count))
+    /// Note what is known of a name before the first call about it.
+    fn note_known(&mut self, name: PathId) {
+        if self
+            .overlaps
+            .search
+            .as_ref()
+            .is_none_or(|search| search.knows(name))
         {
-            self.overlaps.note_listing((directory, count), task, span);
+            return;
+        }
+        let known = Known {
+            there: self.is_there(name),
+            entries: self.entries(name),
+        };
+        if let Some(search) = &mut self.overlaps.search {
+            search.learn(&self.scope.paths, name, known);
         }
     }
 
-    /// What is known of the names that a proof is about.
-    fn before(&mut self, proof: Proof) -> [Before; 2] {
-        let is_of_entries = matches!(proof, Proof::Empty(_) | Proof::Filled(_));
-        let mut all = [Before::Name(None); 2];
-        for (path, before) in proof.paths().zip(&mut all) {
-            *before = if is_of_entries {
-                Before::Entries(self.entries(path))
-            } else {
-                Before::Name(self.is_there(path))
-            };
-        }
-        all
+    /// What a call that succeeded did with the file of a description.
+    fn use_of(&mut self, call: &Call<'_>) -> Option<(u32, Use)> {
+        let value = call.outcome.value()?;
+        let (op, file, args) = match call.kind {
+            Kind::Open { args, .. } => {
+                let flags = args.flags.unwrap_or(0);
+                let empties = flags & O_TRUNC != 0 && flags & O_ACCMODE != 0;
+                let is_nameless = flags & O_TMPFILE == O_TMPFILE;
+                return (!is_nameless).then(|| (self.files.count(), Use::Opens { empties }));
+            }
+            Kind::File { op, file, args } => (*op, *file, args),
+            Kind::TwoFiles { to, .. } => {
+                return Some((self.used(call.task, *to)?.slot, Use::Alters));
+            }
+            _ => return None,
+        };
+        let file = self.used(call.task, file)?.flagged(args);
+        let at = match op {
+            Op::Pread | Op::Preadv | Op::Pwrite | Op::Pwritev => args.offset,
+            _ => file.offset,
+        };
+        let uses = match op {
+            Op::Read | Op::Readv | Op::Pread | Op::Preadv => Use::Sees {
+                at: at?,
+                got: value,
+                asked: args.size?,
+            },
+            Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev if file.appends => Use::Grows(value),
+            Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => {
+                at.map_or(Use::Alters, |at| Use::Reaches(at.saturating_add(value)))
+            }
+            Op::Ftruncate => Use::Cuts(args.size?),
+            Op::Fallocate => Use::Alters,
+            _ => return None,
+        };
+        Some((file.slot, uses))
     }
 
     /// How many entries a directory has; None where that is not known.

@@ -199,8 +199,6 @@ pub(crate) struct DeferredLines {
     /// The next one to be looked at; those before it wait.
     at: usize,
     bytes: usize,
-    /// Where the first of them stood in the logs, since nothing was kept.
-    first: Option<u64>,
 }
 
 impl DeferredLines {
@@ -229,9 +227,6 @@ impl DeferredLines {
 
     fn add(&mut self, line: &DeferredLine) {
         self.bytes += line.bytes();
-        self.first = self
-            .first()
-            .map_or(Some(line.turn), |first| Some(first.min(line.turn)));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -271,11 +266,6 @@ impl DeferredLines {
             self.kept.pop_front();
             self.at = self.at.saturating_sub(1);
         }
-    }
-
-    /// No line that is kept stands before this one in the logs.
-    pub(crate) fn first(&self) -> Option<u64> {
-        self.first.filter(|_| !self.is_empty())
     }
 
     /// Whose they are.

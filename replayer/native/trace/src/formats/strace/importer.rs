@@ -9,8 +9,7 @@ use crate::formats::strace::deferred_lines::DeferredLines;
 use crate::formats::strace::merged_logs::{LogLine, MergedLogs};
 use crate::formats::strace::pid_namespaces::NamespacePids;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
-use crate::formats::strace::unfinished::{CallEntry, EnteredCall, UnfinishedCall, UnfinishedCalls};
-use crate::overlaps::Sooner;
+use crate::formats::strace::unfinished::{CallEntry, EnteredCall, UnfinishedCalls};
 use crate::tracker::Tracker;
 use rustc_hash::FxHashSet;
 
@@ -207,7 +206,6 @@ impl StraceImporter {
             start_ns: at.time_ns,
             calls: tracker.counts.calls,
             line: at.line,
-            names_file: self.decoders.names_file(name),
         };
         self.unfinished.begin(at.task, (name, head), entry);
         Ok(())
@@ -344,12 +342,8 @@ impl StraceImporter {
         if let Some(cause) = self.cause(tracker, &call) {
             self.waiting.begin(cause);
         } else {
-            if self.waiting.cause() == Some(at.task) && !outcome.is_ok() {
-                tracker.overlaps.waited_in_vain(at.line);
-            }
-            let under_way = self.unfinished.oldest().into_iter();
-            let oldest = under_way.chain(self.waiting.first()).min();
-            tracker.note_overlap(&call, (at.line, self.now), oldest);
+            let is_among = self.unfinished.may_show();
+            tracker.note_overlap(&call, (at.line, self.now), is_among);
             tracker.call(&call)?;
         }
         Ok(true)
@@ -361,21 +355,12 @@ impl StraceImporter {
         if !self.may_wait || !self.waiting.cause().is_none_or(is_awaited) {
             return None;
         }
-        let orders = &tracker.overlaps.orders;
-        let first_of = |sooner: &[Sooner]| {
+        if let Some(sooner) = tracker.overlaps.orders.before(self.now) {
             let mut sooner = sooner.iter();
             let next = sooner.find(|&&(task, entered)| self.unfinished.is_in(task, entered));
-            next.map(|&(task, _)| task)
-        };
-        let listing = first_of(orders.listings_before(self.now));
-        if listing.is_some() {
-            return listing;
+            return next.map(|&(task, _)| task);
         }
-        if let Some(sooner) = orders.before(self.now) {
-            return first_of(sooner);
-        }
-        let may_explain = |(_, half): &(u64, &UnfinishedCall)| !orders.has_failed(half.entered);
-        let others: Vec<_> = self.unfinished.awaitable().filter(may_explain).collect();
+        let others: Vec<_> = self.unfinished.awaitable().collect();
         others.first()?;
         let wanting = tracker.wanting(call)?;
         others
@@ -394,8 +379,11 @@ impl StraceImporter {
             // The log ends in the middle of a call.
             tracker.counts.strange(&source.name, cut.number, &cut.text);
         }
-        tracker.overlaps.end(&tracker.scope.paths);
-        let unexplained = usize::try_from(tracker.overlaps.unexplained).unwrap_or(usize::MAX);
+        let overlaps = &mut tracker.overlaps;
+        if let Some(search) = &mut overlaps.search {
+            search.end(&tracker.scope.paths);
+        }
+        let unexplained = overlaps.orders.unexplained;
         for _ in 0..self.unfinished.count() {
             tracker.counts.cut_calls.add("cut by the end of the log");
         }

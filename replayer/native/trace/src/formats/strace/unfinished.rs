@@ -5,7 +5,7 @@ use crate::formats::strace::decode::Decoders;
 use crate::formats::strace::scan::{Scanned, Shape, scan_call};
 use crate::tracker::overlap::may_show;
 use rustc_hash::FxHashMap;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The first half of a call.
 #[derive(Debug, Default)]
@@ -17,8 +17,6 @@ pub(crate) struct UnfinishedCall {
     pub(crate) calls: u64,
     /// The line of its entry, counted over all logs.
     pub(crate) entered: u64,
-    /// It names a file.
-    names_file: bool,
     /// Its number among those that are worth waiting for.
     turn: Option<u64>,
     /// It has returned, and its line waits for another call.
@@ -35,7 +33,6 @@ pub(crate) struct CallEntry {
     pub(crate) calls: u64,
     /// The line, counted over all logs.
     pub(crate) line: u64,
-    pub(crate) names_file: bool,
 }
 
 /// A call as it was entered.
@@ -74,8 +71,6 @@ pub(crate) struct UnfinishedCalls {
     /// show, and nobody has waited for them in vain.
     awaitable: BTreeMap<u64, u64>,
     turns: u64,
-    /// The lines in which calls that name files were entered.
-    on_names: BTreeSet<u64>,
     /// Halves that were put together: their room is used again.
     spare: Vec<UnfinishedCall>,
 }
@@ -110,7 +105,6 @@ impl UnfinishedCalls {
         half.start_ns = entry.start_ns;
         half.calls = entry.calls;
         half.entered = entry.line;
-        half.names_file = entry.names_file;
         half.waits = false;
         half.given_up = false;
         half.turn = may_show(name).then_some(self.turns);
@@ -124,7 +118,6 @@ impl UnfinishedCalls {
         if let Some(turn) = half.turn {
             self.awaitable.remove(&turn);
         }
-        self.on_names.remove(&half.entered);
         Some(half)
     }
 
@@ -138,9 +131,6 @@ impl UnfinishedCalls {
     pub(crate) fn put_back(&mut self, task: u64, half: UnfinishedCall) {
         if let Some(turn) = half.turn {
             self.awaitable.insert(turn, task);
-        }
-        if half.names_file {
-            self.on_names.insert(half.entered);
         }
         self.of.insert(task, half);
     }
@@ -175,9 +165,9 @@ impl UnfinishedCalls {
         half.is_some_and(|half| half.entered == entered && !half.waits && !half.given_up)
     }
 
-    /// The line in which the first call that names a file was entered, of those that have not returned.
-    pub(crate) fn oldest(&self) -> Option<u64> {
-        self.on_names.first().copied()
+    /// Whether a call is under way whose effect results of others may show.
+    pub(crate) fn may_show(&self) -> bool {
+        !self.awaitable.is_empty()
     }
 
     /// Wait no more for the call of a task, and for those of some others.
@@ -213,14 +203,13 @@ mod tests {
     fn few_of_many_halves_are_looked_at_and_none_that_was_given_up() {
         let mut unfinished = UnfinishedCalls::default();
         for task in 0..10_000 {
-            let entry = |line, names_file| CallEntry {
+            let entry = |line| CallEntry {
                 start_ns: None,
                 calls: 0,
                 line,
-                names_file,
             };
-            unfinished.begin(task, (b"mkdir", b"\"/r/a\", 0777"), entry(2 * task, true));
-            unfinished.begin(20_000 + task, (b"accept", b"3"), entry(2 * task + 1, false));
+            unfinished.begin(task, (b"mkdir", b"\"/r/a\", 0777"), entry(2 * task));
+            unfinished.begin(20_000 + task, (b"accept", b"3"), entry(2 * task + 1));
         }
         let looked: Vec<u64> = unfinished.awaitable().map(|(task, _)| task).collect();
         assert_eq!(

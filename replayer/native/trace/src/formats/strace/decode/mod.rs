@@ -20,7 +20,7 @@ use crate::constants::{
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
 use replayer_ops::Op;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Reads the arguments of one system call; None where they are not readable.
 pub(crate) type Decoder = for<'a> fn(&Scanned<'a>) -> Option<Kind<'a>>;
@@ -30,8 +30,6 @@ pub(crate) struct Decoders {
     by_name: FxHashMap<&'static [u8], (&'static str, Decoder)>,
     /// Those that were asked for last, by a number that is made of their names: most logs hold a dozen kinds of calls.
     recent: [Option<(&'static str, Decoder)>; RECENT],
-    /// The calls that name files by path.
-    on_names: FxHashSet<&'static [u8]>,
 }
 
 /// Decoders that are found without a search (chosen).
@@ -46,20 +44,11 @@ impl Default for Decoders {
                 .map(|&(name, decoder)| (name.as_bytes(), (name, decoder)))
                 .collect(),
             recent: [None; RECENT],
-            on_names: path::DECODERS
-                .iter()
-                .map(|(name, _)| name.as_bytes())
-                .collect(),
         }
     }
 }
 
 impl Decoders {
-    /// Whether a system call names files by path, or lists them.
-    pub(crate) fn names_file(&self, name: &[u8]) -> bool {
-        name.starts_with(b"getdents") || self.on_names.contains(name)
-    }
-
     /// The decoder of a system call, and its name.
     pub(crate) fn find(&mut self, name: &[u8]) -> Option<(&'static str, Decoder)> {
         let [first, last] = [name.first(), name.last()].map(|byte| byte.copied().unwrap_or(0));
