@@ -13,8 +13,9 @@ the last event of a timed performance ended; ``examples``, 20 and the first of e
 counts by target.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Final, Literal, final
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Final, Literal, TypeAlias, final
 
 __all__ = [
     "BUILD_PROFILE",
@@ -25,6 +26,7 @@ __all__ = [
     "Interval",
     "Outcome",
     "Plan",
+    "Recording",
     "Row",
     "Sandbox",
     "Space",
@@ -88,6 +90,11 @@ class Histogram:
     def record(self, value_ns: int, count: int = 1) -> None: ...
     def add(self, other: Histogram) -> None: ...
     def copy(self) -> Histogram: ...
+    @staticmethod
+    def merged(parts: Iterable[Histogram]) -> Histogram:
+        """The sum, as if every value had been recorded into one."""
+    def split(self, value_ns: int) -> tuple[Histogram, Histogram]:
+        """The buckets up to the one that holds a value, and those above."""
     def to_v2(self) -> bytes:
         """The compressed V2 form."""
     def percentile(self, percent: float) -> int:
@@ -97,24 +104,44 @@ class Histogram:
     @property
     def count(self) -> int: ...
     @property
-    def min(self) -> int: ...
+    def min(self) -> int:
+        """The lowest value of the first bucket; 0 when empty, as the others."""
     @property
-    def max(self) -> int: ...
+    def max(self) -> int:
+        """The highest value of the last bucket."""
     @property
-    def mean(self) -> float: ...
+    def max_at_least(self) -> int:
+        """The lowest value of the last bucket."""
+    @property
+    def mean(self) -> float:
+        """The mean of the buckets' middles, by a sum that is rounded once."""
     @property
     def stdev(self) -> float: ...
+
+_Phase: TypeAlias = Literal["warm-up", "measured"]
 
 @final
 class Row:
     """What was measured of one key in one interval."""
 
+    def __new__(
+        cls,
+        target: int,
+        round: int,
+        phase: _Phase,
+        transaction: str,
+        op: str,
+        outcome: str,
+        expected: bool,
+        bytes: int,
+        histogram: Histogram,
+    ) -> Row: ...
     @property
     def target(self) -> int: ...
     @property
     def round(self) -> int: ...
     @property
-    def phase(self) -> Literal["warm-up", "measured"]: ...
+    def phase(self) -> _Phase: ...
     @property
     def transaction(self) -> str: ...
     @property
@@ -133,12 +160,14 @@ class Row:
     @property
     def bytes(self) -> int: ...
     @property
-    def histogram(self) -> Histogram: ...
+    def histogram(self) -> Histogram:
+        """The same object each time."""
 
 @final
 class Interval:
     """One second (or what is left of one at a boundary) of recordings."""
 
+    def __new__(cls, start_ns: int, end_ns: int, users: int, rows: Sequence[Row]) -> Interval: ...
     @property
     def start_ns(self) -> int:
         """Since the engine's begin."""
@@ -148,7 +177,43 @@ class Interval:
     def users(self) -> int:
         """Users running at its end."""
     @property
-    def rows(self) -> list[Row]: ...
+    def rows(self) -> tuple[Row, ...]: ...
+
+@final
+class Recording:
+    """histograms.hlog, timeline.csv and events.jsonl of a run folder, as an engine writes its own.
+
+    No call fails: what a file does not take waits (16 MiB), and is appended when there is room.
+    """
+
+    def __new__(cls, folder: PathLike[str], begin_epoch_ns: int) -> Recording: ...
+    def append(self, interval: Interval) -> None:
+        """Append an interval: one write for each file."""
+    def append_events(self, lines: str) -> None: ...
+    def finish(self) -> None:
+        """Append what waits."""
+    @property
+    def error(self) -> tuple[str, int] | None:
+        """The first file that has not taken everything at once, and the errno."""
+
+def read_log(
+    path: PathLike[str],
+) -> tuple[list[Row], list[tuple[int, int, _Phase, str, list[tuple[float, float]]]], int]:
+    """Read a histograms.hlog; one that is missing holds nothing. OSError: it cannot be read.
+
+    Returns a row for each key, added up, without bytes; begin and end in seconds of the intervals
+    of each target, round, phase and transaction; and the number of lines that are cut short or
+    damaged.
+    """
+
+def read_slices(
+    path: PathLike[str], begins_s: Sequence[float], bins: tuple[int, int], keys: Sequence[Row]
+) -> list[tuple[bytes, bytes, bytes]]:
+    """Read the keys of some rows of a histograms.hlog, their intervals apart in time.
+
+    ``begins_s``: of each slot, ascending. ``bins``: how many an octave has, and how many there are.
+    Returns slots, bins and counts of each key, as arrays of 64-bit integers.
+    """
 
 @final
 class Transaction:
@@ -198,6 +263,9 @@ class Outcome:
     @property
     def outcome(self) -> str:
         """``ok``, an errno name, ``SHORT``, or ``END``: the call went well and found the end."""
+    @property
+    def expected(self) -> bool:
+        """Whether the step allows it; the end is as good as data where it allows ``ok``."""
     @property
     def service_ns(self) -> int: ...
 

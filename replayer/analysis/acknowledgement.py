@@ -11,15 +11,11 @@ from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
 from replayer.analysis.works import steps_by_transaction, steps_within
-from replayer.measure import (
-    RunRecord,
-    Summary,
-    Target,
-    TransactionSummary,
-    Writing,
-    format_number,
-    place_of,
-)
+from replayer.measure.guarantee import Writing, place_of
+from replayer.measure.record import RunRecord
+from replayer.measure.run import Target
+from replayer.measure.summary import Summary, TransactionSummary
+from replayer.measure.units import format_number
 from replayer.ops import FLUSHING, STORING
 
 O_DSYNC = 0o10000  # open(2) on x86-64; O_SYNC holds this bit too

@@ -17,14 +17,9 @@ from replayer.analysis.silence import find_silences
 from replayer.analysis.slots import IntervalSeries, chart_series
 from replayer.analysis.steps import find_changes, worth
 from replayer.analysis.works import find_modes
-from replayer.measure import (
-    CANCELLED,
-    Performance,
-    RunRecord,
-    Statistics,
-    Summary,
-    TransactionSummary,
-)
+from replayer.measure.hlog import CANCELLED
+from replayer.measure.record import RunRecord
+from replayer.measure.summary import Performance, Statistics, Summary, TransactionSummary
 
 MOST_NAMED = 4  # chosen: of subjects in one sentence
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from replayer.analysis.finding import FirstTouch
 from replayer.analysis.slots import IntervalSeries
-from replayer.measure import RunRecord
+from replayer.measure.record import RunRecord
 
 TAIL_SHARE = 0.1  # chosen: the tenth of the values that are its tail
 FEWEST_OF_TAIL = 5  # values of a tail, at least: chosen

@@ -6,7 +6,7 @@ the run.
 
 from typing import Literal
 
-from replayer.measure import Frozen
+from replayer.measure.facts import Frozen
 
 Kind = Literal["transaction", "op"]
 

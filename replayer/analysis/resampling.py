@@ -19,7 +19,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replayer._native import Histogram
 from replayer.analysis.slots import Distribution
+from replayer.measure.summary import samples_needed
 
 _HALVINGS = 60  # beyond the digits of a float
 
@@ -225,3 +227,46 @@ def _percentiles(sums: Floats, bins_ns: Floats, percent: float) -> Floats:
     places = np.minimum((sums < ranks).sum(axis=1), bins_ns.size - 1)
     chosen: Floats = bins_ns[places]
     return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Distributions and the share of each; empty ones leave theirs to the others.
+
+    Attributes:
+        parts: The distributions.
+        shares: As long as ``parts``, above 0; they need not add up to 1.
+    """
+
+    parts: Sequence[Histogram]
+    shares: Sequence[float]
+
+    @property
+    def count(self) -> int:
+        """How many equally weighted samples tell as much: Kish, 'Survey Sampling' (1965)."""
+        found = self._filled()
+        spread = sum(share**2 / part.count for part, share in found)
+        return round(sum(share for _, share in found) ** 2 / spread) if found else 0
+
+    def percentile(self, percent: float) -> int | None:
+        """Return the value that so many of the mix do not exceed; None: too few samples."""
+        found = self._filled()
+        if not found or self.count < samples_needed(percent):
+            return None
+        tables = [np.array(part.buckets()) for part, _ in found]
+        values = np.concatenate([table[:, 0] for table in tables])
+        weights = np.concatenate(
+            [
+                share * table[:, 1] / part.count
+                for table, (part, share) in zip(tables, found, strict=True)
+            ]
+        )
+        order = np.argsort(values, kind="stable")
+        sums = np.cumsum(weights[order])
+        # As in a histogram, one part in 10^12 is taken off, so that a float's last bit decides not.
+        rank = percent / 100 * float(sums[-1]) * (1 - 1e-12)
+        return int(values[order][min(int(np.searchsorted(sums, rank)), order.size - 1)])
+
+    def _filled(self) -> list[tuple[Histogram, float]]:
+        pairs = zip(self.parts, self.shares, strict=True)
+        return [(part, share) for part, share in pairs if part.count]

@@ -12,7 +12,10 @@ import numpy as np
 
 from replayer.analysis.finding import Silence
 from replayer.analysis.slots import LATENCY, TIMES
-from replayer.measure import WAITS, Event, RunRecord, Seconds, Segment, Span, join_spans
+from replayer.measure.hlog import Segment, Span, join_spans
+from replayer.measure.record import Event, RunRecord
+from replayer.measure.summary import WAITS
+from replayer.measure.timeline import Seconds
 
 SHORTEST_S = 2.0  # chosen: a user notices; shorter ones are in the percentiles
 LEAST_EXPECTED = 30.0  # chosen: by chance alone nothing would end 1 time in e^30

@@ -12,17 +12,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.measure import (
-    Key,
-    RunRecord,
-    Seconds,
-    Segment,
-    Span,
-    bin_ns,
-    join_spans,
-    read_slices,
-    spans_of,
-)
+from replayer.measure.hlog import Key, Segment, Span, bin_ns, join_spans, read_slices
+from replayer.measure.record import RunRecord
+from replayer.measure.summarise import spans_of
+from replayer.measure.timeline import Seconds
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
@@ -211,7 +204,8 @@ class Widening:
 def read_distributions(record: RunRecord) -> dict[Subject, Distribution]:
     """Read the distributions of all transactions and ops of a run, successful calls only."""
     slots = cut_slots(record)
-    found = read_slices(record.folder / "histograms.hlog", slots.begins_s, _is_wanted)
+    wanted = [key for key in record.log.histograms if _is_wanted(key)]
+    found = read_slices(record.folder / "histograms.hlog", slots.begins_s, wanted)
     groups: dict[Subject, list[Key]] = {}
     for key in sorted(found):
         kind: Kind = "transaction" if key.op == LATENCY else "op"

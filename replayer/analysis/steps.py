@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from replayer.analysis.drift import exceedance, find_slope
 from replayer.analysis.finding import Drift, Step
 from replayer.analysis.slots import TIMES, IntervalSeries
-from replayer.measure import RunRecord
+from replayer.measure.record import RunRecord
 
 Floats = NDArray[np.float64]
 

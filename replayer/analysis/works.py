@@ -20,10 +20,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from replayer._native import Histogram
 from replayer.analysis.finding import Between, Modes, Outliers, SlowPath, Tail, TailOp
 from replayer.analysis.slots import LATENCY, SERVICE, TIMES, Kind
 from replayer.analysis.steps import WORTH_SHARE
-from replayer.measure import OUTSIDE, Histogram, Of, RunRecord, Target, samples_of
+from replayer.measure.record import RunRecord
+from replayer.measure.run import Target
+from replayer.measure.summarise import OUTSIDE, Of, samples_of
 from replayer.ops import STORING, names_where
 
 
@@ -130,7 +133,7 @@ def find_outliers(works: Iterable[Work]) -> Iterator[Outliers]:
         if histogram.count < FEWEST:
             continue
         limit = OUTLIER_FACTOR * histogram.percentile(50)
-        far = _above(histogram, limit)
+        _, far = histogram.split(int(limit))
         share = _time(far) / max(_time(histogram), 1.0)
         few = 0 < far.count <= OUTLIER_SHARE * histogram.count
         if few and share >= OUTLIER_TIME:
@@ -163,9 +166,9 @@ def _tail(record: RunRecord, work: Work) -> Tail:
     latency, index, transaction = work.histogram, work.target.index, work.subject
     percentile: Literal["p95", "p99"] = "p99" if latency.count >= FEWEST_P99 else "p95"
     limit = latency.percentile(99 if percentile == "p99" else 95)
-    slow = _above(latency, limit).count
+    slow = latency.split(limit)[1].count
     found = {
-        op: _above(samples_of(record, Of(index, transaction, op)), limit).count
+        op: samples_of(record, Of(index, transaction, op)).split(limit)[1].count
         for op in sorted(work.beside)
     }
     ops = [TailOp(op=op, calls=calls) for op, calls in found.items() if calls]
@@ -198,11 +201,6 @@ def _paths(record: RunRecord, index: int, transaction: str, limit_ns: int) -> It
     often.sort(key=lambda item: (-len(item[1]), -max(item[1])))
     for (path, op), times in often[:MOST_PATHS]:
         yield SlowPath(path=path, op=op, calls=len(times), max_ns=max(times))
-
-
-def _above(histogram: Histogram, limit_ns: float) -> Histogram:
-    chosen = histogram.layout.lowest(histogram.indices) > limit_ns
-    return Histogram(histogram.layout, histogram.indices[chosen], histogram.counts[chosen])
 
 
 def _time(histogram: Histogram) -> float:
@@ -268,10 +266,10 @@ def find_split(histogram: Histogram) -> Split | None:
     """Return the two groups of a histogram; None if it has one, or more samples are needed."""
     if histogram.count < 2 * LEAST_SAMPLES:
         return None
-    values = np.maximum(histogram.layout.highest(histogram.indices), 1).astype(np.float64)
-    bins = np.floor(np.log2(values) * BINS_PER_OCTAVE).astype(np.int64)
+    values, counts = np.array(histogram.buckets(), np.float64).T
+    bins = np.floor(np.log2(np.maximum(values, 1)) * BINS_PER_OCTAVE).astype(np.int64)
     low = int(bins.min())
-    heights = np.bincount(bins - low, weights=histogram.counts).astype(np.float64)
+    heights = np.bincount(bins - low, weights=counts).astype(np.float64)
     valley = _valley(_smoothed(heights))
     if valley is None:
         return None
@@ -281,11 +279,7 @@ def find_split(histogram: Histogram) -> Split | None:
 
 
 def _split(histogram: Histogram, values: Floats, gap: float) -> Split | None:
-    fast = values < gap
-    parts = [
-        Histogram(histogram.layout, histogram.indices[chosen], histogram.counts[chosen])
-        for chosen in (fast, ~fast)
-    ]
+    parts = histogram.split(int(values[values < gap].max(initial=0)))
     counts = [part.count for part in parts]
     if min(counts) < max(LEAST_SAMPLES, LEAST_SHARE * histogram.count):
         return None

@@ -19,7 +19,6 @@ from replayer.capture.processes import (
     read_descriptors,
     tracer_of,
 )
-from replayer.measure.clock import monotonic_ns
 from replayer.ops import names_where
 
 __all__ = ["Positions"]
@@ -85,9 +84,9 @@ class Positions:
 
         Where it takes more than a second, or ends, what was noted before stands.
         """
-        deadline = monotonic_ns() + ATTACHED_NS
+        deadline = time.monotonic_ns() + ATTACHED_NS
         waiting = {state.pid for state in self._before}
-        while waiting and is_running(tracer) and monotonic_ns() < deadline:
+        while waiting and is_running(tracer) and time.monotonic_ns() < deadline:
             waiting = {task for task in waiting if is_running(task) and tracer_of(task) != tracer}
             if waiting:
                 time.sleep(POLL_S)

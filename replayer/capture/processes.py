@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen
 
 __all__ = [
     "PROC",

@@ -5,11 +5,11 @@ stands where it would without us.
 """
 
 import sys
+import time
 from typing import Protocol, TextIO
 
 from replayer.capture.log import StraceLog
 from replayer.capture.order import Verbosity
-from replayer.measure.clock import monotonic_ns
 from replayer.measure.units import format_bytes, format_count
 
 __all__ = ["Progress", "make_progress", "say"]
@@ -62,21 +62,21 @@ class _Shown:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._began_ns = monotonic_ns()
+        self._began_ns = time.monotonic_ns()
         self._shown_ns = 0
 
     def line(self, text: str) -> None:
         """Show it if the last one has stood for a while."""
-        now = monotonic_ns()
+        now = time.monotonic_ns()
         if now - self._shown_ns >= EVERY_NS:
             self._shown_ns = now
             self._write(f"{text}{_CLEAR}\r")
 
     def recording(self, log: StraceLog) -> None:
         """Show time, size and events of a recording."""
-        if monotonic_ns() - self._shown_ns < EVERY_NS:
+        if time.monotonic_ns() - self._shown_ns < EVERY_NS:
             return
-        seconds = (monotonic_ns() - self._began_ns) // 10**9
+        seconds = (time.monotonic_ns() - self._began_ns) // 10**9
         clock = f"{seconds // 60}:{seconds % 60:02}"
         events = format_count(log.estimate_events())
         self.line(f"recording {clock} · {format_bytes(log.size_bytes)} · about {events} calls")

@@ -10,6 +10,7 @@ it gets whatever ends us: the kernel sends it where we are killed. SIGKILL is ne
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,7 +29,6 @@ from replayer.capture.processes import (
 from replayer.capture.progress import Progress, say
 from replayer.capture.refusal import LostLogError
 from replayer.capture.signals import Inbox, Notice, Sender
-from replayer.measure.clock import monotonic_ns
 from replayer.supervisor import follow
 
 __all__ = ["StraceRecording", "Watch", "record_attached", "record_command"]
@@ -215,17 +215,17 @@ class _CommandEnder:
                 _send([command], notice.signal)
             say("waiting for the command to end; what was recorded will be kept")
         elif self._kill_at_ns is None:
-            self._kill_at_ns = monotonic_ns() + GRACE_NS
+            self._kill_at_ns = time.monotonic_ns() + GRACE_NS
             say("ending all recorded processes")
             _send(tracees_of(self._strace), signal.SIGTERM)
         else:
-            self._kill_at_ns = monotonic_ns()
+            self._kill_at_ns = time.monotonic_ns()
 
     def tick(self) -> bool:
         """Say when only children are left, and kill those that have outstayed their grace."""
-        if self._kill_at_ns is not None and monotonic_ns() >= self._kill_at_ns:
+        if self._kill_at_ns is not None and time.monotonic_ns() >= self._kill_at_ns:
             _send(tracees_of(self._strace), signal.SIGKILL)
-            self._kill_at_ns = monotonic_ns() + GRACE_NS
+            self._kill_at_ns = time.monotonic_ns() + GRACE_NS
         self._tell_of_rest()
         if self._log.is_full and not self._is_told_of_limit:
             self._is_told_of_limit = True
@@ -253,7 +253,7 @@ class _AttachedEnder:
     def __init__(self, strace: subprocess.Popen[bytes], watch: Watch, remarks: list[str]) -> None:
         self._strace = strace
         self._pids = watch.pids
-        self._look_at_ns: int | None = monotonic_ns() + SETTLED_NS
+        self._look_at_ns: int | None = time.monotonic_ns() + SETTLED_NS
         self._log = watch.log
         self._remarks = remarks
         self._give_up_at_ns: int | None = None
@@ -267,7 +267,7 @@ class _AttachedEnder:
 
     def tick(self) -> bool:
         """Detach at the limit; stop waiting where a process cannot be let go of."""
-        if self._look_at_ns is not None and monotonic_ns() >= self._look_at_ns:
+        if self._look_at_ns is not None and time.monotonic_ns() >= self._look_at_ns:
             self._look_at_ns = None
             self._tell_of_missed()
         if self._give_up_at_ns is None:
@@ -275,7 +275,7 @@ class _AttachedEnder:
                 say(f"the log {self._log.reason}: detaching")
                 self._detach(signal.SIGINT)
             return True
-        if monotonic_ns() < self._give_up_at_ns:
+        if time.monotonic_ns() < self._give_up_at_ns:
             return True
         self._remarks.append(
             f"strace (process {self._strace.pid}) still waits for a process that hangs in the "
@@ -293,7 +293,7 @@ class _AttachedEnder:
             self._remarks.append(f"not recorded, since they started just then: process {numbers}")
 
     def _detach(self, number: signal.Signals) -> None:
-        self._give_up_at_ns = monotonic_ns() + DETACH_NS
+        self._give_up_at_ns = time.monotonic_ns() + DETACH_NS
         _send([self._strace.pid], number)
 
 

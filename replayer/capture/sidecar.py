@@ -7,8 +7,7 @@ from typing import Literal
 
 from replayer.capture.processes import ProcessState
 from replayer.capture.untraced_runs import UntracedRuns
-from replayer.measure.clock import monotonic_ns
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen
 
 __all__ = ["FORMAT_VERSION", "RootState", "Sidecar", "StraceState", "TimeState", "read_time"]
 
@@ -86,5 +85,5 @@ class Sidecar(Frozen):
 def read_time() -> TimeState:
     """Read both clocks."""
     return TimeState(
-        wall_ns=time.clock_gettime_ns(time.CLOCK_REALTIME), monotonic_ns=monotonic_ns()
+        wall_ns=time.clock_gettime_ns(time.CLOCK_REALTIME), monotonic_ns=time.monotonic_ns()
     )

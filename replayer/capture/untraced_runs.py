@@ -8,6 +8,7 @@ time, and over enough runs its clock ticks add up to a mean.
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,8 +20,7 @@ from replayer.capture.processes import has_ended
 from replayer.capture.progress import Progress
 from replayer.capture.signals import Inbox, Notice
 from replayer.errors import ReplayerError
-from replayer.measure.clock import monotonic_ns
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen
 
 __all__ = ["Preparation", "UntracedRuns", "on_one_cpu", "run_untraced"]
 
@@ -167,7 +167,7 @@ def _last_line(errors: BinaryIO) -> str:
 def _run(
     command: Sequence[str], errors: BinaryIO, inbox: Inbox
 ) -> tuple[int, tuple[int, int, int]]:
-    begin_ns = monotonic_ns()
+    begin_ns = time.monotonic_ns()
     pid = _start(command, errors, inbox)
     try:
         while not has_ended(pid):
@@ -177,7 +177,7 @@ def _run(
             os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise
-    elapsed_ns = monotonic_ns() - begin_ns
+    elapsed_ns = time.monotonic_ns() - begin_ns
     _, status, used = os.wait4(pid, 0)
     user_ns, system_ns = round(used.ru_utime * _NS), round(used.ru_stime * _NS)
     return os.waitstatus_to_exitcode(status), (elapsed_ns, user_ns, system_ns)

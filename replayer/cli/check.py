@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from replayer.errors import ReplayerError
-from replayer.measure import LOOPS, DatasetPart, part_in_words
+from replayer.measure.health import LOOPS
+from replayer.measure.run import DatasetPart, part_in_words
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.paths import is_folder
 from replayer.plan.compile import compile_plan

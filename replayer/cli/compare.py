@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from replayer.report.comparing import compare
 from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
 from replayer.report.html import render_html

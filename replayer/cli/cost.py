@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.measure import load_run, summarise
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
 from replayer.report.cost import load_prices, render_costs, work_out
 
 NAME = "cost"

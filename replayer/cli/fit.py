@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from replayer.capture.progress import say
-from replayer.measure import format_time_ns
+from replayer.measure.units import format_time_ns
 from replayer.run.fitting import FitOrder, fit_pauses
 from replayer.run.options import read_rounds
 from replayer.trace.facts import load_facts

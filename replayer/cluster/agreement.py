@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from replayer._native import Interval
 from replayer.cluster.wire import PROTOCOL
 from replayer.cluster.worker_pool import LostWorkerError, WorkerPool
 from replayer.errors import ReplayerError
 from replayer.measure.facts import MachineFacts
 from replayer.plan.document import Plan
-from replayer.run.ledger import MeasuredInterval
 from replayer.run.options import Settings
 from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.roles import DEFAULT_TIMEOUT_S, ClusterSettings
@@ -42,7 +42,7 @@ class Agreement:
     procedure: str
     machine: MachineFacts
     terms: ClusterSettings
-    watch: Callable[[MeasuredInterval], None]
+    watch: Callable[[Interval], None]
 
 
 def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def agree(
     pool: WorkerPool,
     request: RunRequest,
     terms: ClusterSettings,
-    watch: Callable[[MeasuredInterval], None],
+    watch: Callable[[Interval], None],
 ) -> Agreement:
     """Tell all workers what will be run, and have them check it and their targets.
 

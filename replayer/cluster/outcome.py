@@ -11,8 +11,8 @@ from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import WorkerPool
 from replayer.errors import ReplayerError
-from replayer.measure.capacity import busiest_shares, share_of_all
-from replayer.measure.clients import Client, ClientLoss, ClientShare
+from replayer.measure.clients import Client, ClientLoss, ClientShare, TaskFailure, add_task_failures
+from replayer.measure.cpus import busiest_shares, share_of_all
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
 from replayer.measure.replay import (
@@ -22,7 +22,6 @@ from replayer.measure.replay import (
     ReplayResults,
     counted,
 )
-from replayer.measure.tasks import TaskFailure, add_task_failures
 from replayer.run.prepared_run import Leftovers
 
 CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine

@@ -5,26 +5,20 @@ when the results of every living worker reach beyond it; later ones make an inte
 """
 
 import json
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
+from replayer._native import Histogram, Interval, Recording, Row
 from replayer.cluster.wire import News
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import WorkerPool
 from replayer.errors import ReplayerError
-from replayer.measure.hlog import Key, Segment, Span
 from replayer.measure.runfolder import event_line
-from replayer.measure.writing import Appended, Line, Recording
-from replayer.run.ledger import (
-    MadeInterval,
-    MadeRow,
-    MeasuredInterval,
-    MeasuredRow,
-    Phase,
-    is_transaction,
-)
+from replayer.run.ledger import Phase, is_transaction
 from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import explain
 from replayer.run.writer import RunWriter
@@ -47,37 +41,33 @@ class _Second:
     start_ns: int
     end_ns: int
     users: dict[int, int] = field(default_factory=dict)
-    rows: dict[RowKey, MadeRow] = field(default_factory=dict)
+    rows: dict[RowKey, list[Row]] = field(default_factory=dict)
 
-    def take(self, worker: int, interval: MeasuredInterval) -> None:
+    def take(self, worker: int, interval: Interval) -> None:
         self.start_ns = min(self.start_ns, interval.start_ns)
         self.end_ns = max(self.end_ns, interval.end_ns)
         self.users[worker] = interval.users
         for row in interval.rows:
             key = (phase_of(row), row.transaction, row.op, row.outcome, row.expected)
-            known = self.rows.get(key)
-            if known is None:
-                self.rows[key] = _copied(row, row.bytes)
-            else:
-                known.histogram.add(row.histogram)
-                self.rows[key] = _with_bytes(known, known.bytes + row.bytes)
+            self.rows.setdefault(key, []).append(row)
 
-    def whole(self, resting: Mapping[int, int]) -> MadeInterval:
+    def whole(self, resting: Mapping[int, int]) -> Interval:
         users = sum({**resting, **self.users}.values())
-        return MadeInterval(self.start_ns, self.end_ns, users, tuple(self.rows.values()))
+        rows = [_sum(key, parts) for key, parts in self.rows.items()]
+        return Interval(self.start_ns, self.end_ns, users, rows)
 
 
 @dataclass
 class Merger:
     """The seconds that are not complete yet."""
 
-    takers: list[Callable[[MeasuredInterval], None]] = field(default_factory=list)
+    takers: list[Callable[[Interval], None]] = field(default_factory=list)
     _anchors: dict[PhaseKey, int] = field(default_factory=dict)
     _open: dict[tuple[PhaseKey, int], _Second] = field(default_factory=dict)
     _latest: PhaseKey | None = None
     _reached: dict[PhaseKey, int] = field(default_factory=dict)
 
-    def add(self, worker: int, interval: MeasuredInterval) -> None:
+    def add(self, worker: int, interval: Interval) -> None:
         """Add what a worker measured; times are the master's already."""
         phase = phase_of(interval.rows[0]) if interval.rows else self._latest
         if phase is None:
@@ -114,33 +104,22 @@ class Merger:
         whole = self._open.pop(place).whole(resting)
         reached_ns = self._reached.get(place[0], whole.start_ns)
         if whole.start_ns < reached_ns < whole.end_ns:
-            whole = replace(whole, start_ns=reached_ns)
+            whole = Interval(reached_ns, whole.end_ns, whole.users, whole.rows)
         self._reached[place[0]] = max(reached_ns, whole.end_ns)
         for taker in self.takers:
             taker(whole)
 
 
-def phase_of(row: MeasuredRow) -> PhaseKey:
+def phase_of(row: Row) -> PhaseKey:
     """Return the phase that a row belongs to."""
     return row.target, row.round, row.phase
 
 
-def _copied(row: MeasuredRow, moved: int) -> MadeRow:
-    return MadeRow(
-        row.target,
-        row.round,
-        row.phase,
-        row.transaction,
-        row.op,
-        row.outcome,
-        row.expected,
-        moved,
-        row.histogram.copy(),
-    )
-
-
-def _with_bytes(row: MadeRow, moved: int) -> MadeRow:
-    return MadeRow(**{**vars(row), "bytes": moved})
+def _sum(key: RowKey, parts: Sequence[Row]) -> Row:
+    phase, transaction, op, outcome, expected = key
+    moved = sum(part.bytes for part in parts)
+    times = Histogram.merged(part.histogram for part in parts)
+    return Row(*phase, transaction, op, outcome, expected, moved, times)
 
 
 LATEST_NS = 2 * NS_PER_S
@@ -166,7 +145,6 @@ class MergedRecorder:
         self._progress = progress
         self._merger = Merger()
         self._recording: Recording | None = None
-        self._events: Appended | None = None
         self._phases: set[str] = set()
         self._has_failed = False
         pool.on_news = self._take
@@ -179,26 +157,25 @@ class MergedRecorder:
         self._recording = Recording(self.writer.folder.path, self.begin_epoch_ns)
         self._merger.takers.append(self._record)
 
-    def hand_to(self, taker: Callable[[MeasuredInterval], None]) -> None:
+    def hand_to(self, taker: Callable[[Interval], None]) -> None:
         """Hand every second to one more."""
         self._merger.takers.append(taker)
 
     def finish(self) -> None:
         """Hand on what is left, and write what could not be written before."""
         self._merger.hand_on_all()
-        for file in self._files():
-            file.append("")
+        if self._recording is not None:
+            self._recording.finish()
 
     def record_failure(self) -> ReplayerError | None:
         """Return why the record is not whole, or was not at some time; None when it always was."""
-        for file in self._files():
-            if file.error is not None:
-                return explain(file.path, file.error)
-        return None
+        if (error := self._error()) is None:
+            return None
+        name, number = error
+        return explain(self.writer.folder.path / name, OSError(number, os.strerror(number)))
 
-    def _files(self) -> tuple[Appended, ...]:
-        events = () if self._events is None else (self._events,)
-        return (*(() if self._recording is None else self._recording.files), *events)
+    def _error(self) -> tuple[str, int] | None:
+        return None if self._recording is None else self._recording.error
 
     def say(self, text: str) -> None:
         """Tell the user something."""
@@ -230,27 +207,28 @@ class MergedRecorder:
                 {each.number: each.state.running for each in living if not each.state.busy},
             )
 
-    def _record(self, interval: MeasuredInterval) -> None:
+    def _record(self, interval: Interval) -> None:
         if self._recording is not None:
-            span = Span(interval.start_ns / NS_PER_S, interval.end_ns / NS_PER_S)
-            self._recording.add(span, interval.users, [_line(row) for row in interval.rows])
+            self._recording.append(interval)
             self._tell_of_failure()
 
     def _tell_of_failure(self) -> None:
         """Have events.jsonl say once, as the engine does, that a file could not be written."""
-        failed = next((file for file in self._files() if file.error is not None), None)
-        if failed is None or failed.error is None or self._has_failed:
+        error = self._error()
+        if error is None or self._has_failed:
             return
         self._has_failed = True
-        reason = failed.error.strerror or str(failed.error)
-        message = f"the record is incomplete: {failed.path.name}: {reason}"
-        fields: dict[str, Any] = {"message": message, "errno": failed.error.errno}
+        name, number = error
+        message = f"the record is incomplete: {name}: {os.strerror(number)}"
+        fields: dict[str, Any] = {"message": message, "errno": number}
         self._write_event("warning", self.now_s(), fields)
 
     def _write_event(self, kind: str, t_s: float, fields: dict[str, Any]) -> None:
-        if self._events is None:
-            self._events = Appended(self.writer.folder.path / "events.jsonl")
-        self._events.append(event_line(kind, round(t_s, 6), fields))
+        if self._recording is not None:
+            self._recording.append_events(event_line(kind, round(t_s, 6), fields))
+        else:  # no engine is made yet
+            with suppress(ReplayerError):
+                self.writer.folder.append_event(kind, round(t_s, 6), fields)
 
     def _note(self, worker: Worker, event: dict[str, Any]) -> None:
         """Keep a worker's event; that a phase began or ended is told once, by whoever is first."""
@@ -287,8 +265,8 @@ def _reached_ns(worker: Worker, now_ns: int) -> int:
     return worker.upto_ns if worker.state.busy else max(worker.upto_ns, now_ns - LATEST_NS)
 
 
-def _shifted(interval: MadeInterval, offset_ns: int) -> MadeInterval:
-    return MadeInterval(
+def _shifted(interval: Interval, offset_ns: int) -> Interval:
+    return Interval(
         max(interval.start_ns + offset_ns, 0),
         max(interval.end_ns + offset_ns, 0),
         interval.users,
@@ -296,21 +274,8 @@ def _shifted(interval: MadeInterval, offset_ns: int) -> MadeInterval:
     )
 
 
-def _count(worker: Worker, interval: MadeInterval) -> None:
+def _count(worker: Worker, interval: Interval) -> None:
     for row in interval.rows:
         if is_transaction(row):
             key = (row.target, row.transaction)
             worker.shares[key] = worker.shares.get(key, 0) + row.histogram.count
-
-
-def _line(row: MeasuredRow) -> Line:
-    found = row.histogram
-    p50, p95, p99 = (found.percentile(percent) for percent in (50.0, 95.0, 99.0))
-    segment = Segment(row.target, row.round, row.phase)
-    return Line(
-        Key(segment, row.transaction, row.op, row.outcome, row.expected),
-        row.bytes,
-        found.count,
-        found.to_v2(),
-        (found.mean, p50, p95, p99, found.max),
-    )

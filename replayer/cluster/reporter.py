@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from replayer._native import Interval
 from replayer.cluster import wire
 from replayer.cluster.wire import WorkerState
-from replayer.run.ledger import MeasuredInterval
 
 AGAIN_S = 3.0  # chosen: many times what an answer takes
 MOST_EVENTS = 500  # chosen: lines a message; what is left goes with the next one
@@ -45,7 +45,7 @@ class Reporter:
     _number: int = 0
     _read_bytes: int = 0
 
-    def add(self, interval: MeasuredInterval) -> None:
+    def add(self, interval: Interval) -> None:
         """Take what was measured."""
         self._fresh.append(wire.pack_interval(interval))
 

@@ -13,15 +13,15 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Row
 from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, ReplayerError
+from replayer.measure.clients import TaskFailure
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health
 from replayer.measure.replay import ReplayResults
 from replayer.measure.run import Target as TargetFacts
-from replayer.measure.tasks import TaskFailure
 from replayer.run.interruption import InterruptedRunError
-from replayer.run.ledger import MadeInterval, MadeRow, MeasuredInterval, Phase
+from replayer.run.ledger import Phase
 
 PROTOCOL = 5
 """Raised when a worker of today would misunderstand a master of tomorrow."""
@@ -130,7 +130,7 @@ class News:
 
     state: WorkerState
     number: int | None
-    intervals: tuple[MadeInterval, ...] = ()
+    intervals: tuple[Interval, ...] = ()
     events: tuple[dict[str, JsonValue], ...] = ()
 
     @classmethod
@@ -258,7 +258,7 @@ def read_name(word: str) -> str:
     return word
 
 
-def pack_interval(interval: MeasuredInterval) -> list[Any]:
+def pack_interval(interval: Interval) -> list[Any]:
     """Return an interval as a message holds it."""
     rows = [
         [
@@ -270,7 +270,7 @@ def pack_interval(interval: MeasuredInterval) -> list[Any]:
     return [interval.start_ns, interval.end_ns, interval.users, rows]
 
 
-def unpack_interval(data: object) -> MadeInterval:
+def unpack_interval(data: object) -> Interval:
     """Read an interval from a message.
 
     Raises:
@@ -280,18 +280,18 @@ def unpack_interval(data: object) -> MadeInterval:
     if end_ns < start_ns:
         message = "an interval that ends before it begins"
         raise ValueError(message)
-    return MadeInterval(start_ns, end_ns, users, tuple(_unpack_row(row) for row in rows))
+    return Interval(start_ns, end_ns, users, tuple(_unpack_row(row) for row in rows))
 
 
-Row = tuple[Count, Count, Phase, str, str, str, bool, Count, bytes]
-_INTERVAL: TypeAdapter[tuple[int, int, int, list[Row]]] = TypeAdapter(
-    tuple[Count, Count, Count, list[Row]]
+_RowWords = tuple[Count, Count, Phase, str, str, str, bool, Count, bytes]
+_INTERVAL: TypeAdapter[tuple[int, int, int, list[_RowWords]]] = TypeAdapter(
+    tuple[Count, Count, Count, list[_RowWords]]
 )
 
 
-def _unpack_row(row: Row) -> MadeRow:
+def _unpack_row(row: _RowWords) -> Row:
     target, turn, phase, transaction, op, outcome, expected, moved, blob = row
-    return MadeRow(target, turn, phase, transaction, op, outcome, expected, moved, Histogram(blob))
+    return Row(target, turn, phase, transaction, op, outcome, expected, moved, Histogram(blob))
 
 
 class RemoteError(ReplayerError):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from replayer.measure import Frozen, MountFacts
+from replayer.measure.facts import Frozen, MountFacts
 
 Weight = Literal["warning", "consider", "good", "ask"]
 Service = Literal["Amazon EFS", "Amazon FSx", "NFS", "other"]

@@ -6,16 +6,9 @@ from pathlib import Path
 
 from replayer.doctor.advice import Advice, Service, advise, service_of
 from replayer.doctor.probe import Probe, clean_command
-from replayer.measure import (
-    Frozen,
-    Guarantee,
-    MountFacts,
-    collect_facts,
-    format_bytes,
-    format_count,
-    format_time_ns,
-    guarantee_of,
-)
+from replayer.measure.facts import Frozen, MountFacts, collect_facts
+from replayer.measure.guarantee import Guarantee, guarantee_of
+from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.report.style import PLAIN, Style, fold
 from replayer.run.interruption import Interruption
 from replayer.run.watchdog import ask

@@ -18,15 +18,11 @@ from threading import Timer
 
 from replayer._native import Engine, Histogram, Plan, Sandbox, Stuck, Task
 from replayer.errors import ReplayerError
-from replayer.measure import (
-    UNTIMED_OUTCOMES,
-    Frozen,
-    describe_owner,
-    format_many,
-    format_time_ns,
-    samples_needed,
-    utc_text,
-)
+from replayer.measure.facts import Frozen
+from replayer.measure.hlog import UNTIMED_OUTCOMES
+from replayer.measure.run import describe_owner, utc_text
+from replayer.measure.summary import samples_needed
+from replayer.measure.units import format_many, format_time_ns
 from replayer.plan.compile import compile_plan
 from replayer.plan.document import Plan as CompiledPlan
 from replayer.run.interruption import InterruptedRunError, Interruption, Level

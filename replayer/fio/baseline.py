@@ -30,7 +30,7 @@ from replayer.fio.run_record import (
 )
 from replayer.fio.snapshot import WAYS
 from replayer.fio.writing import Scale, scaled
-from replayer.measure import create_run_folder
+from replayer.measure.runfolder import create_run_folder
 from replayer.measure.units import format_time_ns
 from replayer.run.controller import PhaseController, Terms
 from replayer.run.interruption import Interruption, Level
@@ -70,7 +70,6 @@ def run_baseline(order: BaselineOrder) -> int:
         leaving.callback(interruption.settle)
         leaving.callback(progress.close)
         recorder = Recorder(writer.folder.path)
-        leaving.callback(recorder.close)
         client = FioClient(program, files, places, writer.folder, recorder, progress, interruption)
         terms = Terms(
             schedule=schedule_jobs(files, len(places), rounds),

@@ -29,7 +29,8 @@ from replayer.fio.program import FioError, Program
 from replayer.fio.recorder import Gain, Recorder
 from replayer.fio.snapshot import Snapshot, parse_snapshot
 from replayer.fio.writing import render_job_file
-from replayer.measure import RunWarning, Segment
+from replayer.measure.health import RunWarning
+from replayer.measure.hlog import Segment
 from replayer.measure.runfolder import RunFolder, writing_to
 from replayer.run.controller import POLL_S, LoadClient
 from replayer.run.interruption import Interruption, Level

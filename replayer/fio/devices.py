@@ -12,9 +12,10 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.fio.fence import find_confinement
-from replayer.measure import Guarantee, MountFacts, SpaceFacts
-from replayer.measure import Target as TargetFacts
+from replayer.measure.facts import MountFacts, SpaceFacts
+from replayer.measure.guarantee import Guarantee
 from replayer.measure.mountinfo import load_mountinfo
+from replayer.measure.run import Target as TargetFacts
 from replayer.run.targets import MountError, TargetError, explain
 
 

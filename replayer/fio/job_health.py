@@ -9,8 +9,8 @@ from pathlib import Path
 
 from replayer.fio.process import children_of, tasks_of
 from replayer.fio.recorder import Gain
-from replayer.measure import Health
-from replayer.measure.cputime import CpuTime, read_cpu_time
+from replayer.measure.cpus import CpuTime, read_cpu_time
+from replayer.measure.health import Health
 
 MOST_TASKS = 64  # looked at, as in the engine: the rest is scaled up
 LEAST_NS = 100_000_000

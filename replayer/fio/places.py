@@ -21,8 +21,8 @@ from replayer.fio.jobfile import JobFile
 from replayer.fio.promises import is_direct
 from replayer.fio.run_record import note_of_jobs
 from replayer.fio.writing import folders_of
-from replayer.measure import Target as TargetFacts
-from replayer.measure import collect_target
+from replayer.measure.run import Target as TargetFacts
+from replayer.measure.run import collect_target
 from replayer.run.interruption import Interruption
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
 from replayer.run.progress import SilentProgress

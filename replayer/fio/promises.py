@@ -8,7 +8,9 @@ from collections.abc import Iterator
 
 from replayer.fio.jobfile import JobFile, Section
 from replayer.fio.options import FILE_CALLS
-from replayer.measure import RunWarning, Target, Writing, place_of
+from replayer.measure.guarantee import Writing, place_of
+from replayer.measure.health import RunWarning
+from replayer.measure.run import Target
 
 _OFF = frozenset({None, "0", "none"})
 _NEAR = frozenset({"client cache", "memory", "daemon"})

@@ -5,24 +5,21 @@ timeline.csv per op. Time is that of fio: a job's intervals cover the run time t
 that rates are fio's. Jobs are transactions, their reads, writes, trims and fsyncs are ops.
 """
 
-import base64
-import csv
 import errno
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from urllib.parse import quote
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Recording
 from replayer.fio.clock import Clock
 from replayer.fio.jobfile import Section
 from replayer.fio.options import FILE_CALLS
 from replayer.fio.snapshot import JobState, Share, Snapshot
-from replayer.measure import Key, Segment, Span
+from replayer.measure.hlog import Key, Segment, Span, row_of
 from replayer.measure.runfolder import writing_to
-from replayer.measure.timeline import COLUMNS
 
 LONGEST_NS = 24 * 3600 * 10**9  # what the histograms hold
 SYNC = "fsync"
@@ -71,12 +68,8 @@ class Recorder:
         self._calls: Mapping[str, str] = {}
         self._jobs: dict[str, _Job] = {}
         with writing_to(folder):
-            self._log = (folder / "histograms.hlog").open("x", encoding="ascii")
-            self._timeline = (folder / "timeline.csv").open("x", encoding="utf-8", newline="")
-            self._rows = csv.writer(self._timeline, lineterminator="\n")
-            self._rows.writerow(COLUMNS)
-            self._log.write(_header())
-            self._flush()
+            self._recording = Recording(folder, time.time_ns())
+            self._look()
 
     @property
     def now_s(self) -> float:
@@ -118,22 +111,24 @@ class Recorder:
             _renamed(job, self._calls[job.name]) if job.name in self._calls else job for job in jobs
         ]
 
-    def close(self) -> None:
-        """Close the files."""
-        for file in (self._log, self._timeline):
-            with suppress(OSError):  # what it did not take has been told
-                file.close()
-
     def _record(self, jobs: Iterable[JobState]) -> list[Gain]:
         return self._written(gain for job in jobs for gain in self._gains(job))
 
     def _written(self, gains: Iterable[Gain]) -> list[Gain]:
         found = list(gains)
         with writing_to(self._folder):
-            for gain in found:
-                self._write(gain)
-            self._flush()
+            for span, together in groupby(found, lambda gain: gain.span):
+                start_ns, end_ns = _since_begin_ns(span.start_s), _since_begin_ns(span.end_s)
+                rows = [row_of(gain.key, gain.bytes, gain.histogram) for gain in together]
+                self._recording.append(Interval(start_ns, end_ns, self._users, rows))
+            self._look()
         return found
+
+    def _look(self) -> None:
+        """Raise what the files did not take, as the run ends with it."""
+        if self._recording.error is not None:
+            _, number = self._recording.error
+            raise OSError(number, os.strerror(number))
 
     def _begin(self, started: Mapping[str, float]) -> None:
         for name, start_s in started.items():
@@ -200,23 +195,10 @@ class Recorder:
     def _key(self, name: str, op: str) -> Key:
         return Key(self._segment, name, op, "ok", expected=True)
 
-    def _write(self, gain: Gain) -> None:
-        key, span, found = gain.key, gain.span, gain.histogram
-        part = key.segment
-        place = (str(part.target), str(part.round), part.phase)
-        flag = "expected" if key.expected else "unexpected"
-        tag = "/".join((*place, quote(key.transaction, safe=""), key.op, key.outcome, flag))
-        blob = base64.b64encode(found.to_v2()).decode()
-        length = span.end_s - span.start_s
-        self._log.write(f"Tag={tag},{span.start_s:.3f},{length:.3f},{found.max / 1e6:.3f},{blob}\n")
-        figures = (found.mean, *(found.percentile(at) for at in (50.0, 95.0, 99.0)), found.max)
-        times = (f"{span.start_s:.3f}", f"{span.end_s:.3f}")
-        what = (self._users, key.transaction, key.op, key.outcome, str(key.expected).lower())
-        self._rows.writerow((*times, *place, *what, found.count, gain.bytes, *figures))
 
-    def _flush(self) -> None:
-        self._log.flush()
-        self._timeline.flush()
+def _since_begin_ns(moment_s: float) -> int:
+    """Return a time in the microseconds that the files have."""
+    return round(moment_s * 1e6) * 1000
 
 
 def _renamed(job: JobState, call: str) -> JobState:
@@ -240,13 +222,3 @@ def _histogram(times: Mapping[int, int]) -> Histogram:
     for value, count in times.items():
         found.record(min(max(value, 1), LONGEST_NS), count)
     return found
-
-
-def _header() -> str:
-    now_ms = time.time_ns() // 10**6  # to name the log by, as its format asks for
-    return (
-        "#[Histogram log format version 1.3]\n"
-        f"#[BaseTime: {now_ms // 1000}.{now_ms % 1000:03} (seconds since epoch)]\n"
-        "#[MaxValueDivisor: 1000000.000]\n"
-        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
-    )

@@ -11,13 +11,9 @@ from replayer.fio.jobfile import JobFile
 from replayer.fio.jobs import fingerprint_of
 from replayer.fio.program import Program
 from replayer.fio.promises import warnings_of
-from replayer.measure import (
-    CacheFacts,
-    LoadFacts,
-    PlanFacts,
-    Target,
-    collect_machine,
-)
+from replayer.measure.facts import collect_machine
+from replayer.measure.health import LoadFacts
+from replayer.measure.run import CacheFacts, PlanFacts, Target
 from replayer.report.forms import ReportFiles
 from replayer.run.marker import marker_note
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S

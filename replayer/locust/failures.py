@@ -17,7 +17,7 @@ from locust.env import Environment
 
 from replayer.errors import ReplayerError
 from replayer.locust.user_code import place_of, put
-from replayer.measure.tasks import TaskFailure
+from replayer.measure.clients import TaskFailure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,6 @@ from typing import Literal, Self
 from gevent import GreenletExit, getcurrent
 
 from replayer._native import Outcome
-from replayer.measure import FOUND_END
 from replayer.run.doorbell import Mailbox
 
 LockKind = Literal["shared", "exclusive", "unlock"]
@@ -203,8 +202,7 @@ class FileSystem:
         except ValueError as error:  # no kernel has said it: no OSError
             message = f"{op}: {error}"
             raise ValueError(message) from error
-        has_succeeded = answer.outcome == FOUND_END and "ok" in expect
-        if not has_succeeded and answer.outcome not in expect:
+        if not answer.expected:
             self._failed = True
             number = _number(answer.outcome)
             raise OSError(number, f"{op}: {os.strerror(number)}", shown)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from locust import html, main, stats
 from locust.env import Environment
 
-from replayer.measure import samples_needed
+from replayer.measure.summary import samples_needed
 from replayer.run.options import CsvRefusedError
 
 DIGITS = 4

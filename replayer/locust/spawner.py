@@ -12,8 +12,7 @@ from replayer.errors import ReplayerError
 from replayer.locust import users
 from replayer.locust.failures import ShapeWatch, SpawnWatch
 from replayer.locust.stats_bridge import LocustStats
-from replayer.measure.kinds import UserKind
-from replayer.measure.tasks import TaskFailure
+from replayer.measure.clients import TaskFailure, UserKind
 from replayer.plan.document import Plan
 from replayer.run.prepared_run import RunRequest
 from replayer.run.spawner import UserContext

@@ -13,11 +13,11 @@ from typing import Any
 from locust import User, stats
 from locust.env import Environment
 
-from replayer._native import Transaction
+from replayer._native import Interval, Row, Transaction
 from replayer.locust.failures import FailedTasks
+from replayer.measure.clients import TaskFailure
 from replayer.measure.hlog import Segment, Span, covered_s
-from replayer.measure.tasks import TaskFailure
-from replayer.run.ledger import RECENT_INTERVALS, MeasuredInterval, MeasuredRow, is_transaction
+from replayer.run.ledger import RECENT_INTERVALS, is_transaction
 
 
 @dataclass
@@ -193,7 +193,7 @@ class LocustStats:
         """Whether request events have listeners beside Locust's own."""
         return any(handler is not self._own for handler in _handlers(self._environment))
 
-    def merge(self, interval: MeasuredInterval) -> None:
+    def merge(self, interval: Interval) -> None:
         """Add what one interval measured."""
         span = Span(interval.start_ns / NS_PER_S, interval.end_ns / NS_PER_S)
         segments = {_segment(row) for row in interval.rows}
@@ -236,7 +236,7 @@ class LocustStats:
         if segments:
             self._whole_time.add(segments, span)
 
-    def _merge_transactions(self, row: MeasuredRow, interval: MeasuredInterval) -> None:
+    def _merge_transactions(self, row: Row, interval: Interval) -> None:
         name = self.name_of(row.target, row.transaction)
         ended = self._make_entry(row, interval)
         total = self._total()
@@ -263,7 +263,7 @@ class LocustStats:
             recorded.total.extend(others)
         return recorded.total
 
-    def _make_entry(self, row: MeasuredRow, interval: MeasuredInterval) -> stats.StatsEntry:
+    def _make_entry(self, row: Row, interval: Interval) -> stats.StatsEntry:
         """Return what one interval has of one transaction, as Locust keeps it."""
         histogram = row.histogram
         recorded = self._environment.stats
@@ -287,7 +287,7 @@ class LocustStats:
             entry.response_times[stats.bucket_response_time(value_ns / NS_PER_MS)] += count
         return entry
 
-    def _merge_error(self, row: MeasuredRow, end_s: float) -> None:
+    def _merge_error(self, row: Row, end_s: float) -> None:
         errors = self._environment.stats.errors
         name = self.name_of(row.target, row.transaction)
         text = f"{row.op}: {row.outcome}"
@@ -298,11 +298,11 @@ class LocustStats:
         error.last_seen = end_s
 
 
-def _segment(row: MeasuredRow) -> Segment:
+def _segment(row: Row) -> Segment:
     return Segment(row.target, row.round, row.phase)
 
 
-def _is_whole(row: MeasuredRow) -> bool:
+def _is_whole(row: Row) -> bool:
     op: str = row.op
     return op.startswith("transaction")
 

@@ -16,8 +16,8 @@ from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 
 from replayer.errors import ReplayerError
 from replayer.locust.filesystem import FileSystem
-from replayer.measure import format_many
-from replayer.measure.kinds import UserKind
+from replayer.measure.clients import UserKind
+from replayer.measure.units import format_many
 from replayer.plan.document import Plan
 from replayer.run.spawner import UserContext
 from replayer.run.user_registry import UserSlot

@@ -1,18 +1,27 @@
-"""The form of who measured: the clients of a run on several processes or machines.
+"""The form of who made the calls: clients, kinds of users, and what their tasks raised.
 
-Frozen values only, part of run.json. The load room fills them; reports print them.
+Frozen values only, part of run.json. Runs fill them; the verdict judges them and reports print
+them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from replayer.measure.facts import MachineFacts
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.health import Health
 
-__all__ = ["Client", "ClientLoss", "ClientShare", "machines_of"]
+__all__ = [
+    "Client",
+    "ClientLoss",
+    "ClientShare",
+    "TaskFailure",
+    "UserKind",
+    "add_task_failures",
+    "machines_of",
+    "with_kinds",
+]
 
 
 class ClientShare(Frozen):
@@ -63,3 +72,58 @@ class Client(Frozen):
 def machines_of(clients: Sequence[Client], alone: MachineFacts) -> tuple[MachineFacts, ...]:
     """Return what each process used whose users made calls; that of a run of one is alone."""
     return tuple(client.machine for client in clients) or (alone,)
+
+
+class UserKind(Frozen):
+    """Users of one class, and how many there were at the same time, at most."""
+
+    name: str
+    """The class, as the locustfile calls it."""
+    does: Literal["scenario", "file calls", "other"]
+    """Run the scenario; make file calls of their own, which are measured; or something else (HTTP,
+    say), none of which is in the figures."""
+    count: Annotated[int, Field(ge=1)]
+
+
+def with_kinds(users: str, kinds: Sequence[UserKind]) -> str:
+    """Return a number of users in words, and which they are where a locustfile brought some."""
+    words = _in_words(kinds)
+    return f"{users} ({words})" if words else users
+
+
+def _in_words(kinds: Sequence[UserKind]) -> str:
+    """Say how many users run the scenario and what the others are; empty where there are none."""
+    if not kinds:
+        return ""
+    of_scenario = sum(kind.count for kind in kinds if kind.does == "scenario")
+    others = ", ".join(
+        f"{kind.count:,} {kind.name}{' (in no figure here)' if kind.does == 'other' else ''}"
+        for kind in kinds
+        if kind.does != "scenario"
+    )
+    total = sum(kind.count for kind in kinds)
+    share = f"{of_scenario:,} of {total:,} run the scenario; " if of_scenario else ""
+    return f"{share}of the locustfile: {others}" if others else share.rstrip("; ")
+
+
+class TaskFailure(Frozen):
+    """What tasks raised at one place, or how requests failed: the first of it, and how often."""
+
+    what: Literal["task", "request", "shape"] = "task"
+    """A task that raised, a request other than the engine's (of HTTP, say) that failed, or a load
+    shape that raised."""
+    raised: str
+    """The exception as Python prints it, such as ``ValueError: no such page``; of a request after
+    its method and name."""
+    place: str | None
+    """``FILE:LINE`` of the locustfile or of what it imports; null: in neither."""
+    count: Annotated[int, Field(ge=1)]
+
+
+def add_task_failures(every: Iterable[TaskFailure]) -> tuple[TaskFailure, ...]:
+    """Return the sum of what several processes saw; what is equal but for its count is one."""
+    counts: dict[TaskFailure, int] = {}
+    for each in every:
+        alike = each.model_copy(update={"count": 1})
+        counts[alike] = counts.get(alike, 0) + each.count
+    return tuple(each.model_copy(update={"count": count}) for each, count in counts.items())

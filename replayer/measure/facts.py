@@ -16,14 +16,14 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from replayer.errors import ReplayerError
-from replayer.measure.frozen import Frozen
 from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
 
 __all__ = [
     "PATTERN",
+    "Frozen",
     "Limits",
     "MachineFacts",
     "MountFacts",
@@ -34,6 +34,17 @@ __all__ = [
     "format_cpu_list",
     "parse_cpu_list",
 ]
+
+
+class Frozen(BaseModel):
+    """A validated value that does not change; unknown keys are refused, in files as in code."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,  # most commands use few of the models that they import
+    )
 
 
 PATTERN = r"^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$"

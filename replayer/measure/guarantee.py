@@ -8,8 +8,7 @@ volume's settings) is said to be unseen.
 from collections.abc import Callable
 from typing import Literal
 
-from replayer.measure.facts import MountFacts
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen, MountFacts
 
 __all__ = ["Guarantee", "Writing", "guarantee_of", "place_of"]
 

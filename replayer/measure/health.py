@@ -8,9 +8,8 @@ user asked for.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from replayer.measure.capacity import count_cpus
-from replayer.measure.facts import MachineFacts
-from replayer.measure.frozen import Frozen
+from replayer.measure.cpus import count_cpus
+from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.units import format_factor, format_time_ns
 
 __all__ = [

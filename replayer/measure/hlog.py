@@ -1,42 +1,39 @@
-"""Reading ``histograms.hlog``: the standard HdrHistogram log that an engine appends to.
+"""What ``histograms.hlog`` holds, added up per key, or apart by time.
 
-A log whose writer was killed ends in the middle of a line: what is whole is read, what is not is
-counted. Nothing is written here. Format: HdrHistogram's HistogramLogWriter.java, version 1.3; tags
-as the engine writes them, ``target/round/phase/transaction/op/outcome/expected``.
+``replayer._native`` reads and writes the file; the parts of its tags become keys here. Bins of
+slices are coarser than the histograms' own, so figures of a run never come from them.
 """
 
-import base64
-import binascii
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice
+from functools import reduce
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote
 
 import numpy as np
+from numpy.typing import NDArray
 
-from replayer.measure.histogram import Counts, Histogram, expand
+from replayer import _native
+from replayer._native import Histogram, Row
 
 __all__ = [
-    "Batch",
     "Key",
     "Log",
     "Segment",
+    "Slices",
     "Span",
+    "bin_ns",
     "covered_s",
     "join_spans",
-    "read_batches",
     "read_log",
+    "read_slices",
+    "row_of",
 ]
 
 Phase = Literal["warm-up", "measured"]
 
-_CHUNK = 4096  # lines decoded at once: chosen, some megabytes
-_LINE_LIMIT = 1 << 20  # bytes: the longest histogram in base64 is below 800 kB
-_LEGEND = b'"StartTimestamp"'
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, order=True)
@@ -73,6 +70,17 @@ class Key:
         return self.expected and self.outcome not in UNTIMED_OUTCOMES
 
 
+def row_of(key: Key, moved: int, times: Histogram) -> Row:
+    """Return a row as recordings have it: a key, its bytes and its times."""
+    place = (key.segment.target, key.segment.round, key.segment.phase)
+    return Row(*place, key.transaction, key.op, key.outcome, key.expected, moved, times)
+
+
+def _key(row: Row) -> Key:
+    segment = Segment(row.target, row.round, row.phase)
+    return Key(segment, row.transaction, row.op, row.outcome, row.expected)
+
+
 @dataclass(frozen=True, order=True)
 class Span:
     """From when to when, in seconds since the engine's begin."""
@@ -102,70 +110,21 @@ class Log:
     intervals: dict[tuple[Segment, str], frozenset[Span]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Line:
-    key: Key
-    span: Span
-    blob: bytes
-
-
-@dataclass
-class _Sums:
-    """What has been read so far."""
-
-    parts: dict[Key, list[Histogram]] = field(default_factory=dict)
-    spans: dict[Segment, Span] = field(default_factory=dict)
-    intervals: dict[tuple[Segment, str], set[Span]] = field(
-        default_factory=lambda: defaultdict(set)
-    )
-    damaged: int = 0
-
-    def take(self, lines: list[_Line]) -> None:
-        """Decode lines together, or one by one where one of them is damaged."""
-        try:
-            self._add(lines, expand([line.blob for line in lines]))
-        except ValueError:
-            if len(lines) == 1:
-                self.damaged += 1
-                return
-            for line in lines:
-                self.take([line])
-
-    def _add(self, lines: list[_Line], found: Counts) -> None:
-        # One key's histograms of a chunk are added in one step: owners become numbers of keys.
-        numbers: dict[Key, int] = {}
-        places = [numbers.setdefault(line.key, len(numbers)) for line in lines]
-        key_of_line = np.array(places, np.int16)  # 16 bits are sorted by radix, ten times faster
-        owners = key_of_line[found.owners]
-        order = np.argsort(owners, kind="stable")
-        edges = np.searchsorted(owners[order], np.arange(len(numbers) + 1))
-        for key, number in numbers.items():
-            chosen = order[edges[number] : edges[number + 1]]
-            part = Histogram(found.layout, found.indices[chosen], found.counts[chosen])
-            merged = Histogram.merged([*self.parts.get(key, []), part])
-            self.parts[key] = [merged]
-        for line in lines:
-            segment = line.key.segment
-            self.spans[segment] = line.span.joined(self.spans.get(segment, line.span))
-            self.intervals[segment, line.key.transaction].add(line.span)
-
-
 def read_log(path: Path) -> Log:
     """Read a log and add up its intervals; one that is missing holds nothing."""
-    sums = _Sums()
-    if not path.exists():
-        return Log({}, {}, 0)
-    with path.open("rb") as file:
-        lines = (line for line in iter(lambda: file.readline(_LINE_LIMIT), b""))
-        while chunk := list(islice(lines, _CHUNK)):
-            parsed = [found for found in _parsed(chunk, sums) if found is not None]
-            if parsed:
-                sums.take(parsed)
+    rows, recorded, damaged = _native.read_log(path)
+    intervals = {
+        (Segment(target, number, phase), transaction): frozenset(Span(*each) for each in spans)
+        for target, number, phase, transaction, spans in recorded
+    }
+    whole: dict[Segment, Span] = {}
+    for (segment, _), spans in intervals.items():
+        whole[segment] = reduce(Span.joined, spans, whole.get(segment, next(iter(spans))))
     return Log(
-        histograms={key: parts[0] for key, parts in sums.parts.items()},
-        spans=sums.spans,
-        damaged=sums.damaged,
-        intervals={key: frozenset(spans) for key, spans in sums.intervals.items()},
+        histograms={_key(row): row.histogram for row in rows},
+        spans=whole,
+        damaged=damaged,
+        intervals=intervals,
     )
 
 
@@ -185,80 +144,53 @@ def covered_s(spans: Iterable[Span]) -> float:
     return sum((span.end_s - span.start_s for span in join_spans(spans)), 0.0)
 
 
+BINS_PER_OCTAVE = 64
+"""Chosen: a bin is 1.1 % wide, finer than any confidence interval that is made from it."""
+BINS = BINS_PER_OCTAVE * 47
+"""Up to 2**47 ns, 39 hours: a histogram ends at 24 hours."""
+
+
 @dataclass(frozen=True, eq=False)
-class Batch:
-    """Intervals that were read together.
+class Slices:
+    """One key's counts, as triples of slot, bin and count.
 
     Attributes:
-        keys: The key of each interval.
-        spans: When each was.
-        counts: The counts of all of them; owners are places in ``keys``.
+        slots: int64: which time slot, counted from 0.
+        bins: int64: which latency bin, see ``bin_ns``.
+        counts: int64: at least 1 each.
     """
 
-    keys: tuple[Key, ...]
-    spans: tuple[Span, ...]
-    counts: Counts
+    slots: Integers
+    bins: Integers
+    counts: Integers
+
+    def table(self, slots: int, bins: Integers) -> Floats:
+        """Return counts as a table: a row for each slot, a column for each of the (sorted) bins."""
+        columns = np.searchsorted(bins, self.bins)
+        columns = np.minimum(columns, max(bins.size - 1, 0))
+        kept = (self.slots < slots) & (bins[columns] == self.bins)
+        found = np.zeros((slots, bins.size))
+        np.add.at(found, (self.slots[kept], columns[kept]), self.counts[kept])
+        return found
 
 
-def read_batches(path: Path, wanted: Callable[[Key], bool]) -> Iterator[Batch]:
-    """Yield the wanted intervals; what is damaged is left out, ``read_log`` has counted it."""
-    if not path.exists():
-        return
-    with path.open("rb") as file:
-        raws = (raw for raw in iter(lambda: file.readline(_LINE_LIMIT), b""))
-        while chunk := list(islice(raws, _CHUNK)):
-            parsed = [_parse_line(raw) for raw in chunk if not _says_nothing(raw)]
-            yield from _batches([line for line in parsed if line and wanted(line.key)])
+def bin_ns(bins: Integers) -> Floats:
+    """Return the middle of each bin in nanoseconds, on the logarithmic scale."""
+    middles: Floats = 2.0 ** ((bins + 0.5) / BINS_PER_OCTAVE)
+    return middles
 
 
-def _batches(lines: list[_Line]) -> Iterator[Batch]:
-    """Decode lines together, or one by one where one of them is damaged."""
-    if not lines:
-        return
-    try:
-        counts = expand([line.blob for line in lines])
-    except ValueError:
-        if len(lines) > 1:
-            for line in lines:
-                yield from _batches([line])
-        return
-    keys, spans = tuple(line.key for line in lines), tuple(line.span for line in lines)
-    yield Batch(keys, spans, counts)
+def read_slices(path: Path, begins_s: Floats, keys: Sequence[Key]) -> dict[Key, Slices]:
+    """Read a log, keeping its intervals apart in slots; damaged lines are left out.
 
-
-def _parsed(chunk: list[bytes], sums: _Sums) -> Iterator[_Line | None]:
-    for raw in chunk:
-        if _says_nothing(raw):
-            continue
-        line = _parse_line(raw)
-        sums.damaged += line is None
-        yield line
-
-
-def _says_nothing(raw: bytes) -> bool:
-    return raw.startswith((b"#", _LEGEND)) or not raw.strip()
-
-
-def _parse_line(raw: bytes) -> _Line | None:
-    """Return one interval of one key, or None for a line that is not whole."""
-    if not raw.endswith(b"\n"):
-        return None
-    try:
-        tag, start, length, _, blob = raw.decode().strip().split(",")
-        begin = float(start)
-        key = _parse_tag(tag.removeprefix("Tag="))
-        return _Line(key, Span(begin, begin + float(length)), base64.b64decode(blob, validate=True))
-    except (ValueError, binascii.Error):
-        return None
-
-
-@lru_cache(maxsize=_CHUNK)
-def _parse_tag(tag: str) -> Key:
-    """Split a tag; a transaction's name is percent-encoded where it is not a plain word."""
-    target, number, phase, rest = tag.split("/", 3)
-    name, op, outcome, expected = rest.rsplit("/", 3)
-    if phase not in {"warm-up", "measured"} or expected not in {"expected", "unexpected"}:
-        message = f"no such tag: {tag}"
-        raise ValueError(message)
-    segment = Segment(int(target), int(number), "measured" if phase == "measured" else "warm-up")
-    return Key(segment, unquote(name), op, outcome, expected == "expected")
+    Args:
+        path: A ``histograms.hlog``.
+        begins_s: When each slot begins, ascending; an interval belongs to that in which it began.
+        keys: Which to keep.
+    """
+    rows = [row_of(key, 0, Histogram()) for key in keys]
+    found = _native.read_slices(path, begins_s.tolist(), (BINS_PER_OCTAVE, BINS), rows)
+    return {
+        key: Slices(*(np.frombuffer(column, np.int64) for column in columns))
+        for key, columns in zip(keys, found, strict=True)
+    }

@@ -6,7 +6,7 @@ Frozen values only, part of run.json. The load room fills them; reports print th
 from collections.abc import Mapping
 from typing import Literal
 
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen
 
 __all__ = [
     "Counted",

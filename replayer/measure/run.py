@@ -7,22 +7,19 @@ readers of today would misread raises ``FORMAT``.
 import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from replayer.errors import exit_code_of
-from replayer.measure.clients import Client, machines_of
-from replayer.measure.clock import utc_text
-from replayer.measure.facts import MachineFacts, MountFacts, collect_facts, collect_machine
-from replayer.measure.frozen import Frozen
+from replayer.measure.clients import Client, TaskFailure, UserKind, machines_of
+from replayer.measure.facts import Frozen, MachineFacts, MountFacts, collect_facts, collect_machine
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
-from replayer.measure.kinds import UserKind
 from replayer.measure.replay import ReplayFacts
 from replayer.measure.summary import Summary
-from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
 
 __all__ = [
@@ -44,6 +41,7 @@ __all__ = [
     "is_elsewhere",
     "part_in_words",
     "this_process",
+    "utc_text",
     "with_results",
 ]
 
@@ -54,6 +52,12 @@ Outcome = Literal["pass", "fail", "inconclusive"]
 Confinement = Literal["jailed", "guarded", "fenced", "checked"]
 """jailed, guarded: as the engine says; checked: fio, whose job file was checked option by option;
 fenced: and which the kernel keeps in the folder"""
+
+
+def utc_text() -> str:
+    """Return the wall-clock time in UTC for a person: ``2026-11-21T02:48:39Z``."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
 
 _PROC = Path("/proc")
 _START_TIME = 19  # field 22 of proc_pid_stat(5), counted from the one after the name

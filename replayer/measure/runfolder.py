@@ -11,12 +11,12 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
-from replayer.measure.clock import utc_stamp
 from replayer.measure.run import Run
 from replayer.paths import replace_content
 
@@ -135,7 +135,7 @@ def create_run_folder(chosen: Path | None = None, parent: Path | None = None) ->
     Raises:
         ReplayerError: The chosen folder holds something already, is no folder, or cannot be made.
     """
-    name = f"{utc_stamp()}-{secrets.token_hex(2)}"
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(2)}"
     path = (chosen if chosen is not None else (parent or PARENT) / name).absolute()
     try:
         path.mkdir(parents=True, exist_ok=chosen is not None)

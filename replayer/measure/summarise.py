@@ -13,7 +13,7 @@ from functools import reduce
 from itertools import chain
 from typing import TypeVar
 
-from replayer.measure.histogram import Histogram
+from replayer._native import Histogram
 from replayer.measure.hlog import CANCELLED, Key, Segment, Span, covered_s, join_spans
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import (
@@ -25,8 +25,8 @@ from replayer.measure.summary import (
     Summary,
     TargetSummary,
     TransactionSummary,
+    by_size,
 )
-from replayer.measure.sweep import by_size
 
 __all__ = [
     "OUTSIDE",
@@ -356,7 +356,7 @@ def _ended(samples: list[_Sample]) -> Histogram:
 def _oldest_ns(unfinished: Iterable[Histogram]) -> int | None:
     """Return the longest of times that are lower bounds, not rounded up; None: there are none."""
     merged = Histogram.merged(unfinished)
-    return int(merged.layout.lowest(merged.indices[-1:])[0]) if merged.count else None
+    return merged.max_at_least if merged.count else None
 
 
 def _outcomes(samples: list[_Sample]) -> Iterator[OutcomeSummary]:

@@ -4,7 +4,7 @@ Frozen values only, part of run.json. The load room fills them; reports print th
 returned something else than what was written are outcomes of their ops, in every table.
 """
 
-from replayer.measure.frozen import Frozen
+from replayer.measure.facts import Frozen
 
 __all__ = ["LastReading", "Verification", "WrongBlocks", "WrongFile"]
 

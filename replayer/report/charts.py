@@ -11,14 +11,9 @@ from math import ceil, floor, log10
 
 import numpy as np
 
-from replayer.measure import (
-    Histogram,
-    Summary,
-    Sweep,
-    TransactionSummary,
-    format_count,
-    format_time_ns,
-)
+from replayer._native import Histogram
+from replayer.measure.summary import Summary, Sweep, TransactionSummary
+from replayer.measure.units import format_count, format_time_ns
 
 WIDTH, HEIGHT = 480, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 462, 12, 218

@@ -11,18 +11,17 @@ from typing import Literal
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.resampling import DRAWS
 from replayer.errors import ReplayerError
-from replayer.measure import (
-    MachineFacts,
-    MountFacts,
-    RunRecord,
-    Summary,
-    count_cpus,
+from replayer.measure.cpus import count_cpus
+from replayer.measure.facts import MachineFacts, MountFacts
+from replayer.measure.record import RunRecord
+from replayer.measure.summarise import summarise
+from replayer.measure.summary import Summary
+from replayer.measure.units import (
     format_bytes,
     format_duration,
     format_factor,
     format_ratio,
     format_time_ns,
-    summarise,
 )
 from replayer.report.claims import MOST_TOLD, claim_notes, enumerated
 from replayer.report.description import each_once

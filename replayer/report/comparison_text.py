@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import in_one_line
-from replayer.measure import format_ratio, format_times
+from replayer.measure.units import format_ratio, format_times
 from replayer.report.claims import say_unranked
 from replayer.report.document import ComparedFigure, Comparison, ComparisonRow
 from replayer.report.figures import DASH, show_spread, show_value

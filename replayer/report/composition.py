@@ -8,7 +8,11 @@ from collections.abc import Iterator
 
 from replayer.analysis.composition import analyse
 from replayer.analysis.works import steps_by_transaction
-from replayer.measure import Event, RunRecord, RunWarning, Summary, pacing_warnings, summarise
+from replayer.measure.health import RunWarning
+from replayer.measure.pacing import pacing_warnings
+from replayer.measure.record import Event, RunRecord
+from replayer.measure.summarise import summarise
+from replayer.measure.summary import Summary
 from replayer.ops import TO_THE_END
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank

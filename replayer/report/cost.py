@@ -15,18 +15,10 @@ from pydantic_core import PydanticCustomError
 
 from replayer.analysis.resampling import LEAST_SLOTS
 from replayer.errors import ReplayerError
-from replayer.measure import (
-    WAITS,
-    Frozen,
-    Performance,
-    RunRecord,
-    Summary,
-    TargetSummary,
-    TransactionSummary,
-    format_many,
-    format_rate,
-    format_time_ns,
-)
+from replayer.measure.facts import Frozen
+from replayer.measure.record import RunRecord
+from replayer.measure.summary import WAITS, Performance, Summary, TargetSummary, TransactionSummary
+from replayer.measure.units import format_many, format_rate, format_time_ns
 from replayer.ops import TIMED_OPS, names_where
 from replayer.report.claims import CLAIM_SAMPLES
 from replayer.report.style import PLAIN, Column, lay_out_grid

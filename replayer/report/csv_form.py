@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from replayer.measure import Performance, RoundSummary, Statistics, TransactionSummary
+from replayer.measure.summary import Performance, RoundSummary, Statistics, TransactionSummary
 from replayer.report.document import Document
 from replayer.report.figures import NO_TRANSACTION
 

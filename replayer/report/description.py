@@ -7,32 +7,23 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from replayer.errors import EXIT_ENVIRONMENT
-from replayer.measure import (
-    OUTSIDE,
-    Client,
-    ClientLoss,
-    Health,
-    MachineFacts,
-    MountFacts,
-    Target,
-    TransactionSummary,
-    Verification,
-    WrongBlocks,
-    count_cpus,
-    differ_in_cpus,
-    find_sweeps,
+from replayer.measure.clients import Client, ClientLoss, machines_of, with_kinds
+from replayer.measure.cpus import count_cpus, differ_in_cpus
+from replayer.measure.facts import MachineFacts, MountFacts
+from replayer.measure.health import SHOWN_SHARE, Health
+from replayer.measure.pacing import say_unfinished
+from replayer.measure.run import Target, part_in_words
+from replayer.measure.summarise import OUTSIDE
+from replayer.measure.summary import TransactionSummary, find_sweeps
+from replayer.measure.units import (
     format_bytes,
     format_count,
     format_many,
     format_seconds,
     format_share,
     format_time_ns,
-    machines_of,
-    part_in_words,
-    say_unfinished,
 )
-from replayer.measure.health import SHOWN_SHARE
-from replayer.measure.kinds import with_kinds
+from replayer.measure.verification import Verification, WrongBlocks
 from replayer.report.claims import claim_notes, say_unranked
 from replayer.report.document import Document, Incident
 from replayer.report.findings import sentences

@@ -9,22 +9,13 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from replayer.analysis.finding import Acknowledged, Analysis
-from replayer.measure import (
-    CacheFacts,
-    Client,
-    Frozen,
-    Health,
-    LoadFacts,
-    MachineFacts,
-    Outcome,
-    PlanFacts,
-    ReplayFacts,
-    RunWarning,
-    Summary,
-    Target,
-    Verification,
-)
-from replayer.measure.kinds import UserKind
+from replayer.measure.clients import Client, UserKind
+from replayer.measure.facts import Frozen, MachineFacts
+from replayer.measure.health import Health, LoadFacts, RunWarning
+from replayer.measure.replay import ReplayFacts
+from replayer.measure.run import CacheFacts, Outcome, PlanFacts, Target
+from replayer.measure.summary import Summary
+from replayer.measure.verification import Verification
 from replayer.verdict.judgement import Verdict
 
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"

@@ -6,21 +6,23 @@ One row per transaction, then one per op of it. A figure that there is none of i
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from replayer.measure import (
-    FOUND_END,
-    LoadFacts,
+from replayer.measure.health import LoadFacts
+from replayer.measure.hlog import FOUND_END
+from replayer.measure.pacing import late_share
+from replayer.measure.summary import (
     Performance,
     RoundSummary,
     Statistics,
     TargetSummary,
     TransactionSummary,
+)
+from replayer.measure.units import (
     format_at_least_ns,
     format_bytes,
     format_count,
     format_rate,
     format_time_ns,
     format_times,
-    late_share,
 )
 from replayer.report.document import ComparedFigure, ComparisonRow, RankedFigure, RankingRow
 from replayer.report.style import Column

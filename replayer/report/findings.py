@@ -20,7 +20,7 @@ from replayer.analysis.finding import (
     Tail,
     Unfinished,
 )
-from replayer.measure import (
+from replayer.measure.units import (
     format_bytes,
     format_count,
     format_duration,

@@ -11,20 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from replayer._native import Histogram
 from replayer.analysis.slots import Distribution, Subject, read_distributions
-from replayer.measure import (
-    Histogram,
-    Of,
-    RunRecord,
-    Sweep,
-    by_size,
-    find_sweeps,
-    format_many,
-    format_times,
-    part_in_words,
-    samples_of,
-)
-from replayer.measure.kinds import with_kinds
+from replayer.measure.clients import with_kinds
+from replayer.measure.record import RunRecord
+from replayer.measure.run import part_in_words
+from replayer.measure.summarise import Of, samples_of
+from replayer.measure.summary import Sweep, by_size, find_sweeps
+from replayer.measure.units import format_many, format_times
 from replayer.report.charts import Chart, colour, draw_percentiles, draw_sweep
 from replayer.report.claims import say_unranked
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare

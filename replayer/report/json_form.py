@@ -10,7 +10,7 @@ from typing import Any
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from replayer.measure import Frozen
+from replayer.measure.facts import Frozen
 from replayer.report.document import Comparison, Document
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
-from replayer.measure import RunRecord
-from replayer.measure.kinds import with_kinds
+from replayer.measure.clients import with_kinds
+from replayer.measure.record import RunRecord
 
 _LENGTHS = frozenset({"stop", "warm_up_ns"})
 """What a plan says of how long it lasts. ``stop`` holds the time of one round, too."""

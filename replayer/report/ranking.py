@@ -11,20 +11,19 @@ from typing import Literal
 
 import numpy as np
 
-from replayer.analysis.resampling import Resampled, resample, resample_mixture
+from replayer._native import Histogram
+from replayer.analysis.resampling import Mixture, Resampled, resample, resample_mixture
 from replayer.analysis.slots import Distribution, Subject, read_distributions
-from replayer.measure import (
-    Histogram,
-    Mixture,
+from replayer.measure.record import RunRecord
+from replayer.measure.run import Target
+from replayer.measure.summarise import latencies_of
+from replayer.measure.summary import (
     Performance,
     RoundSummary,
-    RunRecord,
     Statistics,
     Summary,
-    Target,
     TargetSummary,
     TransactionSummary,
-    latencies_of,
 )
 from replayer.report.claims import Evidence, has_samples, judge_difference
 from replayer.report.document import (

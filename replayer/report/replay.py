@@ -5,19 +5,10 @@ Words and rows; the table, the Markdown and JUnit print them each in its own way
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from replayer.measure import (
-    Counted,
-    Divergence,
-    PastEvent,
-    ReplayFacts,
-    RunWarning,
-    Statistics,
-    Summary,
-    TargetSummary,
-    format_count,
-    format_many,
-    format_time_ns,
-)
+from replayer.measure.health import RunWarning
+from replayer.measure.replay import Counted, Divergence, PastEvent, ReplayFacts
+from replayer.measure.summary import Statistics, Summary, TargetSummary
+from replayer.measure.units import format_count, format_many, format_time_ns
 from replayer.report.document import Document
 
 DIVERGENCE_TITLES = ("where", "target", "recorded", "got", "count")

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from replayer.analysis.finding import Silence, Step
 from replayer.analysis.slots import Distribution, Widening
-from replayer.measure import format_duration, format_time_ns, format_times, samples_needed
+from replayer.measure.summary import samples_needed
+from replayer.measure.units import format_duration, format_time_ns, format_times
 from replayer.report.charts import (
     BOTTOM,
     LEFT,

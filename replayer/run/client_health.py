@@ -13,7 +13,7 @@ from typing import Any
 from gevent.monkey import get_original
 
 from replayer._native import Engine, clock_ns
-from replayer.measure.cputime import CpuTime, read_cpu_time
+from replayer.measure.cpus import CpuTime, read_cpu_time
 from replayer.measure.health import Health
 
 TICK_NS = 250_000_000  # chosen: well below the least that is told of, and few looks a second

@@ -16,9 +16,9 @@ import gevent
 from gevent import Greenlet
 
 from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, ReplayerError, keep_bug
+from replayer.measure.clients import TaskFailure
 from replayer.measure.health import RunWarning
 from replayer.measure.runfolder import RunFolder
-from replayer.measure.tasks import TaskFailure
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.ledger import Ledger
 from replayer.run.prepared_run import Leftovers, RunRequest

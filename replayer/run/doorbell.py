@@ -14,8 +14,7 @@ import gevent
 from gevent.event import AsyncResult, Event
 from gevent.hub import get_hub
 
-from replayer._native import Engine, Outcome, Transaction
-from replayer.run.ledger import MeasuredInterval
+from replayer._native import Engine, Interval, Outcome, Transaction
 from replayer.run.user_registry import UserRegistry
 
 
@@ -119,12 +118,12 @@ class ResultPump:
         self._engine = engine
         self._doorbell = doorbell
         self._listeners = listeners
-        self._takers: list[Callable[[MeasuredInterval], None]] = []
+        self._takers: list[Callable[[Interval], None]] = []
         self.dropped = 0
         self._watched = False
         self._over = False
 
-    def hand_to(self, taker: Callable[[MeasuredInterval], None]) -> None:
+    def hand_to(self, taker: Callable[[Interval], None]) -> None:
         """Hand every interval to one more."""
         self._takers.append(taker)
 

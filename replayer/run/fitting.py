@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
-from replayer.measure import format_time_ns
+from replayer.measure.units import format_time_ns
 from replayer.run.own_command import start_ourselves
 from replayer.trace.facts import MOST_PERCENT, Fit, TraceFacts, keep_fit
 

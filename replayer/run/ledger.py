@@ -1,102 +1,16 @@
-"""What was measured so far: the form of intervals and rows, and their running sum per transaction.
+"""What was measured so far: the running sum of intervals, per transaction.
 
 An interval comes from one engine, or is the sum of several workers' intervals. The run folder is
 the record; progress and Locust's statistics read the sum kept here.
 """
 
 from collections import Counter, deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Row
 
 Phase = Literal["warm-up", "measured"]
-
-
-class MeasuredRow(Protocol):
-    """What was measured of one key in one interval; see the engine's ``Row``."""
-
-    @property
-    def target(self) -> int:
-        """Its index."""
-
-    @property
-    def round(self) -> int:
-        """From 0."""
-
-    @property
-    def phase(self) -> Phase:
-        """Whether it counts."""
-
-    @property
-    def transaction(self) -> str:
-        """The name."""
-
-    @property
-    def op(self) -> str:
-        """An op, or a time of transactions."""
-
-    @property
-    def outcome(self) -> str:
-        """How it ended."""
-
-    @property
-    def expected(self) -> bool:
-        """False when it counts as an error."""
-
-    @property
-    def bytes(self) -> int:
-        """Moved."""
-
-    @property
-    def histogram(self) -> Histogram:
-        """Its times."""
-
-
-class MeasuredInterval(Protocol):
-    """One second, or what is left of one at a boundary."""
-
-    @property
-    def start_ns(self) -> int:
-        """Since the run's begin."""
-
-    @property
-    def end_ns(self) -> int:
-        """Since the run's begin."""
-
-    @property
-    def users(self) -> int:
-        """Users running at its end."""
-
-    @property
-    def rows(self) -> Sequence[MeasuredRow]:
-        """One for each key."""
-
-
-@dataclass(frozen=True)
-class MadeRow:
-    """A row that was sent, or the sum of several."""
-
-    target: int
-    round: int
-    phase: Phase
-    transaction: str
-    op: str
-    outcome: str
-    expected: bool
-    bytes: int
-    histogram: Histogram
-
-
-@dataclass(frozen=True)
-class MadeInterval:
-    """An interval that was sent, or the sum of several."""
-
-    start_ns: int
-    end_ns: int
-    users: int
-    rows: Sequence[MeasuredRow]
 
 
 RATED_S = 0.5
@@ -106,7 +20,7 @@ RECENT_INTERVALS = 5  # chosen: rates over about as many seconds follow the load
 COUNTED = frozenset({"ok", "failed"})
 
 
-def is_transaction(row: MeasuredRow) -> bool:
+def is_transaction(row: Row) -> bool:
     """Whether a row counts whole transactions that ended by themselves in a measured phase."""
     return row.op == "transaction" and row.phase == "measured" and row.outcome in COUNTED
 
@@ -159,7 +73,7 @@ class Ledger:
         """Another target's turn, or another round's, begins: rates are of what comes now."""
         self._recent.clear()
 
-    def add(self, interval: MeasuredInterval) -> None:
+    def add(self, interval: Interval) -> None:
         """Add what one interval holds."""
         done = 0
         for row in interval.rows:
@@ -191,7 +105,7 @@ class Ledger:
         """Measured transactions so far."""
         return sum(line.count for line in self.lines.values())
 
-    def _add_row(self, row: MeasuredRow) -> None:
+    def _add_row(self, row: Row) -> None:
         if is_transaction(row):
             line = self.lines.setdefault((row.target, row.transaction), LiveLine())
             line.add(row.histogram, expected=row.expected)

@@ -17,7 +17,6 @@ from pydantic import ValidationError
 
 from replayer._native import Sandbox
 from replayer.errors import ReplayerError
-from replayer.measure.clock import utc_text
 from replayer.measure.facts import collect_machine
 from replayer.measure.run import (
     Process,
@@ -25,6 +24,7 @@ from replayer.measure.run import (
     is_alive,
     is_elsewhere,
     this_process,
+    utc_text,
 )
 
 MARKER = ".replayer-run"

@@ -22,10 +22,10 @@ from prometheus_client.metrics_core import (
     Metric,
 )
 
-from replayer._native import Histogram
-from replayer.measure import CANCELLED, FOUND_END
+from replayer._native import Histogram, Interval, Row
+from replayer.measure.hlog import CANCELLED, FOUND_END
 from replayer.run.addresses import UnusableAddressError, put_address
-from replayer.run.ledger import COUNTED, MeasuredInterval, MeasuredRow
+from replayer.run.ledger import COUNTED
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick
 from replayer.run.web_options import Address
 
@@ -52,7 +52,7 @@ class _Sum:
     seconds: float = 0.0
     bytes: int = 0
 
-    def add(self, row: MeasuredRow) -> None:
+    def add(self, row: Row) -> None:
         found = (row.outcome, row.expected)
         self.outcomes[found] = self.outcomes.get(found, 0) + row.histogram.count
         self.bytes += row.bytes
@@ -86,13 +86,13 @@ class Meter:
     def follow(self, observer: Observer) -> Observer:
         """Return an observer that this meter is part of."""
 
-        def watch(interval: MeasuredInterval) -> None:
+        def watch(interval: Interval) -> None:
             self.add(interval)
             observer.watch(interval)
 
         return Observer(_Overheard(observer.progress, self), watch)
 
-    def add(self, interval: MeasuredInterval) -> None:
+    def add(self, interval: Interval) -> None:
         """Add what an interval measured."""
         for row in interval.rows:
             counted = row.outcome in COUNTED if row.op == WHOLE else row.outcome != CANCELLED

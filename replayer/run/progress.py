@@ -15,10 +15,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from replayer._native import Interval
 from replayer.errors import in_one_line
-from replayer.measure import format_many, format_number, format_time_ns, samples_needed
+from replayer.measure.summary import samples_needed
+from replayer.measure.units import format_many, format_number, format_time_ns
 from replayer.report.style import cut, text_width
-from replayer.run.ledger import Ledger, LiveLine, MeasuredInterval
+from replayer.run.ledger import Ledger, LiveLine
 
 LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
@@ -311,7 +313,7 @@ class Observer:
     """Who is told."""
 
     progress: ProgressDisplay
-    watch: Callable[[MeasuredInterval], None]
+    watch: Callable[[Interval], None]
 
 
 def at_the_terminal(*, quiet: bool) -> Observer:

@@ -14,7 +14,7 @@ from typing import Any
 from replayer._native import Engine
 from replayer._native import Plan as EnginePlan
 from replayer.errors import ReplayerError
-from replayer.measure import (
+from replayer.measure.replay import (
     Divergence,
     DivergenceCount,
     OrderFacts,
@@ -25,8 +25,8 @@ from replayer.measure import (
     ReplayFacts,
     ReplayResults,
     counted,
-    format_time_ns,
 )
+from replayer.measure.units import format_time_ns
 from replayer.ops import names_where
 from replayer.plan.document import Plan, steps_of
 from replayer.run.options import ReplaySettings

@@ -7,7 +7,9 @@ from functools import partial
 from typing import Literal
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError, drop_output, in_lines
-from replayer.measure import Run, RunFolder, load_run, with_results
+from replayer.measure.record import load_run
+from replayer.measure.run import Run, with_results
+from replayer.measure.runfolder import RunFolder
 from replayer.plan.summary import describe_plan
 from replayer.report.composition import compose
 from replayer.report.description import say_verdict

@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from replayer._native import Engine
-from replayer.measure.kinds import UserKind
-from replayer.measure.tasks import TaskFailure
+from replayer._native import Engine, Interval
+from replayer.measure.clients import TaskFailure, UserKind
 from replayer.plan.document import Plan
 from replayer.run.doorbell import Mailbox, TransactionListeners
-from replayer.run.ledger import MeasuredInterval
 from replayer.run.user_registry import UserRegistry
 
 
@@ -30,7 +28,7 @@ class UserContext:
 class RunStatistics(TransactionListeners, Protocol):
     """The statistics of whoever starts the users."""
 
-    def merge(self, interval: MeasuredInterval) -> None:
+    def merge(self, interval: Interval) -> None:
         """Add what one interval measured."""
 
     def task_failures(self) -> tuple[TaskFailure, ...]:

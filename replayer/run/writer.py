@@ -12,12 +12,10 @@ from pydantic import JsonValue
 
 from replayer._native import confinement
 from replayer.errors import ReplayerError
-from replayer.measure import ReplayFacts
-from replayer.measure.clients import Client
-from replayer.measure.clock import utc_text
+from replayer.measure.clients import Client, TaskFailure, UserKind
 from replayer.measure.facts import MachineFacts, collect_machine
 from replayer.measure.health import LOOPS, Health, LoadFacts, RunWarning
-from replayer.measure.kinds import UserKind
+from replayer.measure.replay import ReplayFacts
 from replayer.measure.run import (
     CacheFacts,
     PlanFacts,
@@ -26,10 +24,10 @@ from replayer.measure.run import (
     collect_target,
     finish,
     this_process,
+    utc_text,
 )
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
-from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
 from replayer.run.caches import CacheProcedure
 from replayer.run.replays import describe_replay

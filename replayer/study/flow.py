@@ -25,7 +25,8 @@ from replayer.fio.checking import check_values
 from replayer.fio.jobs import load_jobs
 from replayer.fio.places import without_direct
 from replayer.fio.program import find_fio
-from replayer.measure import format_time_ns, this_process
+from replayer.measure.run import this_process
+from replayer.measure.units import format_time_ns
 from replayer.report.style import Style, fold
 from replayer.run.interruption import Interruption, Level
 from replayer.run.own_command import start_ourselves

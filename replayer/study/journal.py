@@ -17,10 +17,11 @@ from pathlib import Path
 from pydantic import Field, ValidationError
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
-from replayer.measure import Frozen, MountFacts, RunRecord, load_run, summarise
-from replayer.measure.facts import collect_facts
+from replayer.measure.facts import Frozen, MountFacts, collect_facts
+from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import is_alive, is_elsewhere
 from replayer.measure.runfolder import writing_to
+from replayer.measure.summarise import summarise
 from replayer.run.targets import MountError, parse_targets
 from replayer.run.watchdog import ask
 from replayer.verdict.judgement import judge

@@ -13,7 +13,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from replayer.errors import ReplayerError
-from replayer.measure import Frozen
+from replayer.measure.facts import Frozen
 from replayer.scenario.shipped import shipped_folder
 
 Figure = Literal[

@@ -18,18 +18,17 @@ from replayer.analysis.composition import analyse
 from replayer.analysis.resampling import Figure, resample
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.errors import ReplayerError
-from replayer.measure import (
-    Frozen,
-    Outcome,
+from replayer.measure.facts import Frozen
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.run import Outcome
+from replayer.measure.summarise import summarise
+from replayer.measure.summary import (
     Performance,
     RoundSummary,
-    RunRecord,
     Statistics,
     Summary,
     TargetSummary,
     TransactionSummary,
-    load_run,
-    summarise,
 )
 from replayer.report.claims import CLAIM_ROUNDS, Evidence, judge_difference
 from replayer.report.description import describe_judgement

@@ -4,7 +4,8 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from replayer.measure import AT_LEAST, by_size, format_count, format_number, format_time_ns
+from replayer.measure.summary import by_size
+from replayer.measure.units import AT_LEAST, format_count, format_number, format_time_ns
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.figures import longest
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid

@@ -12,28 +12,28 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE
-from replayer.measure import (
-    AT_LEAST,
-    Frozen,
-    Of,
-    Outcome,
+from replayer.measure.clients import TaskFailure
+from replayer.measure.facts import Frozen
+from replayer.measure.health import is_of_the_client
+from replayer.measure.record import RunRecord
+from replayer.measure.run import Outcome
+from replayer.measure.summarise import Of, samples_of, unfinished_of
+from replayer.measure.summary import (
     Performance,
-    RunRecord,
     Summary,
     TargetSummary,
-    TaskFailure,
     TransactionSummary,
-    Verification,
+    samples_needed,
+)
+from replayer.measure.units import (
+    AT_LEAST,
     format_bytes,
     format_count,
     format_rate,
     format_share,
     format_time_ns,
-    is_of_the_client,
-    samples_needed,
-    samples_of,
-    unfinished_of,
 )
+from replayer.measure.verification import Verification
 from replayer.verdict.reasons import breakages_among, find_reasons, say_breakages
 from replayer.verdict.threshold import (
     AS_RECORDED,

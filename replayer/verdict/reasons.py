@@ -7,23 +7,11 @@ program of a scenario or the speed of a file system: the run must be repeated.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from replayer.measure import (
-    Health,
-    OutcomeSummary,
-    RoundSummary,
-    RunRecord,
-    Summary,
-    TargetSummary,
-    cut_share,
-    format_count,
-    format_many,
-    format_time_ns,
-    saturated,
-    say_cut,
-    say_saturated,
-    say_unbegun,
-    unbegun_share,
-)
+from replayer.measure.health import Health, saturated, say_saturated
+from replayer.measure.pacing import cut_share, say_cut, say_unbegun, unbegun_share
+from replayer.measure.record import RunRecord
+from replayer.measure.summary import OutcomeSummary, RoundSummary, Summary, TargetSummary
+from replayer.measure.units import format_count, format_many, format_time_ns
 
 _MEANINGS: Mapping[str, str] = {
     "ENOSPC": "there was no space or no inode left",

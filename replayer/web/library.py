@@ -12,7 +12,9 @@ from flask import Blueprint, Response, render_template, request, send_file
 from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
-from replayer.measure import Run, RunRecord, TransactionSummary, load_run, samples_needed
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.run import Run
+from replayer.measure.summary import TransactionSummary, samples_needed
 from replayer.measure.units import (
     format_bytes,
     format_count,

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from replayer._native import Histogram
-from replayer.measure import CANCELLED, FOUND_END
+from replayer._native import Histogram, Interval, Row
+from replayer.measure.hlog import CANCELLED, FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.run.ledger import COUNTED, RECENT_INTERVALS, MeasuredInterval, MeasuredRow
+from replayer.run.ledger import COUNTED, RECENT_INTERVALS
 
 WHOLE = "transaction"
 """The op under which the engine counts whole transactions."""
@@ -20,7 +20,7 @@ Key = tuple[int, str, str]
 """Target, transaction, op."""
 
 
-def is_shown(row: MeasuredRow) -> bool:
+def is_shown(row: Row) -> bool:
     """Whether a row is of a call, or of a whole transaction, that ended by itself."""
     if row.op == WHOLE:
         return row.outcome in COUNTED
@@ -54,7 +54,7 @@ class OpLine:
         """All that ended, with those that only found an end."""
         return self.times.count + self.ends + self.errors.total()
 
-    def add(self, row: MeasuredRow) -> None:
+    def add(self, row: Row) -> None:
         """Add what an interval has of it."""
         self.bytes += row.bytes
         if row.outcome == FOUND_END:
@@ -87,7 +87,7 @@ class OpTotals:
     active: frozenset[int] = frozenset()
     _recent: dict[int, deque[_Late]] = field(default_factory=dict)
 
-    def add(self, interval: MeasuredInterval) -> None:
+    def add(self, interval: Interval) -> None:
         """Add what one interval measured; one in which nothing ended is the same target's."""
         late = _Late((interval.end_ns - interval.start_ns) / 1e9)
         rows = [row for row in interval.rows if is_shown(row)]

@@ -19,12 +19,12 @@ import gevent
 from flask import Response, jsonify, request
 from gevent import Greenlet
 
+from replayer._native import Interval
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.measure.health import RunWarning
 from replayer.run.controller import ControlledRun
 from replayer.run.exit_watchdog import tidies_for
 from replayer.run.interruption import SIGNALS, Interruption, Level
-from replayer.run.ledger import MeasuredInterval
 from replayer.run.local_run import make_request
 from replayer.run.metrics import Meter
 from replayer.run.options import Settings
@@ -143,7 +143,7 @@ class ActiveRun:
     why: str = ""
     ended_with: tuple[RunWarning, ...] = ()
 
-    def watch(self, interval: MeasuredInterval) -> None:
+    def watch(self, interval: Interval) -> None:
         """Take what was measured."""
         self.op_totals.add(interval)
         self.series.add(interval, self.status.take_worst(), self.op_totals.active)
@@ -309,7 +309,7 @@ class RunControl:
         active.run = None
         self._after(active)
 
-    def _watch(self, interval: MeasuredInterval) -> None:
+    def _watch(self, interval: Interval) -> None:
         if self.active is not None:
             self.active.watch(interval)
 

@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Row
 from replayer.analysis.slots import STUMP, Widening
-from replayer.measure import FOUND_END
+from replayer.measure.hlog import FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.run.ledger import MeasuredInterval, MeasuredRow
 from replayer.web.op_totals import PERCENTS, Key, is_shown
 
 MOST_COLUMNS = 1800
@@ -81,7 +80,7 @@ class RunSeries:
     _next: int = 0
     _percentiles: dict[tuple[Key, str], "_Percentile"] = field(default_factory=dict)
 
-    def add(self, interval: MeasuredInterval, hanging: int, targets: frozenset[int]) -> None:
+    def add(self, interval: Interval, hanging: int, targets: frozenset[int]) -> None:
         """Add an interval.
 
         Args:
@@ -90,7 +89,7 @@ class RunSeries:
             targets: Whose turn it is, also when nothing ended.
         """
         rows = [row for row in interval.rows if is_shown(row)]
-        grouped: dict[Key, list[MeasuredRow]] = {}
+        grouped: dict[Key, list[Row]] = {}
         for row in rows:
             grouped.setdefault((row.target, row.transaction, row.op), []).append(row)
         self.keys.update(dict.fromkeys(grouped))
@@ -115,7 +114,7 @@ class RunSeries:
         skipped = max(number + 1 - self.columns[0].number, 0)
         return tuple(islice(self.columns, skipped, None))
 
-    def _cell(self, key: Key, rows: Sequence[MeasuredRow]) -> Cell:
+    def _cell(self, key: Key, rows: Sequence[Row]) -> Cell:
         times, errors, ends = Histogram(), 0, 0
         for row in rows:
             if row.outcome == FOUND_END:

@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replayer.measure import Histogram, Key, RunRecord, load_run
+from replayer._native import Histogram
+from replayer.measure.hlog import Key
+from replayer.measure.record import RunRecord, load_run
 from tests.behaviour.shell import Process, Shell
 
 Buckets = dict[Key, dict[int, int]]
@@ -142,7 +144,7 @@ def buckets(records: Sequence[RunRecord]) -> Buckets:
     for key in keys:
         parts = [record.log.histograms.get(key) for record in records]
         whole = Histogram.merged([part for part in parts if part is not None])
-        found[key] = dict(zip(whole.indices.tolist(), whole.counts.tolist(), strict=True))
+        found[key] = dict(whole.buckets())
     return found
 
 

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from replayer import measure
+from replayer.measure.record import load_run
+from replayer.measure.summarise import Of, samples_of
 from tests.behaviour.shell import Done, Shell, Until, make_shell
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
@@ -128,9 +129,9 @@ def test_rates_are_those_of_fio(mixed: Mixed) -> None:
 
 
 def test_percentiles_are_those_of_fio(mixed: Mixed) -> None:
-    record = measure.load_run(mixed.folder)
+    record = load_run(mixed.folder)
     stated = mixed.stated[0]["read"]["lat_ns"]["percentile"]
-    found = measure.samples_of(record, measure.Of(0, "mixed", "read"))
+    found = samples_of(record, Of(0, "mixed", "read"))
     for percent, value in ((50.0, "50.000000"), (95.0, "95.000000"), (99.0, "99.000000")):
         # fio's buckets are 1.6 % wide, those of the run folder 0.1 %.
         assert found.percentile(percent) == pytest.approx(stated[value], rel=0.02)

@@ -5,7 +5,8 @@ import shutil
 
 import pytest
 
-from replayer import measure
+from replayer.measure.hlog import join_spans
+from replayer.measure.record import load_run
 from replayer.measure.timeline import read_timeline
 from tests.behaviour.shell import Shell
 from tests.behaviour.test_baseline import baseline, folder_of, ops
@@ -59,8 +60,8 @@ ramp_time=1
 def test_jobs_with_a_ramp_time_lie_where_they_ran(shell: Shell) -> None:
     done = baseline(shell, RAMPED, "--target", shell.target(), "--json")
     assert done.code in {0, 4}, done.err
-    log = measure.load_run(folder_of(shell)).log
-    spans = {name: [*measure.join_spans(found)] for (_, name), found in log.intervals.items()}
+    log = load_run(folder_of(shell)).log
+    spans = {name: [*join_spans(found)] for (_, name), found in log.intervals.items()}
     assert spans["first"][-1].end_s <= spans["second"][0].start_s
     # The third one's own ramp_time lies in between.
     assert spans["second"][-1].end_s + 0.9 <= spans["third"][0].start_s

@@ -133,7 +133,6 @@ def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) 
     )
     controller.run()
     assert "the run folder cannot be written: No space left" in str(controller.failure)
-    recorder.close()
     assert still_running(mount) == []
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from replayer.cli import main
-from replayer.measure import format_time_ns
+from replayer.measure.units import format_time_ns
 from tests.behaviour.shell import Done, Shell, compile_program, forbidding
 from tests.behaviour.strace_lines import whole_lines
 

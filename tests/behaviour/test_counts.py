@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.shell import Shell
 
 Counts = Counter[tuple[str, str]]

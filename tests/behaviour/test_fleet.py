@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, networks, parts_of, workers
 from tests.behaviour.shell import Done, Shell
 

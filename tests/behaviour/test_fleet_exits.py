@@ -15,7 +15,7 @@ from typing import Literal
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.parts import COUNTED, Meeting, counts, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
 from tests.processes import children_of

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.parts import COUNTED, Meeting, counts, wait_for, workers
 from tests.behaviour.shell import Shell
 

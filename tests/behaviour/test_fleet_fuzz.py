@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 from replayer.cluster import wire
-from replayer.measure import RunRecord, load_run
+from replayer.measure.record import RunRecord, load_run
 from tests.behaviour.parts import COUNTED, Meeting, counts, wait_for, workers
 from tests.behaviour.shell import Process, Shell
 

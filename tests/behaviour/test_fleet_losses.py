@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.measure import ClientLoss, load_run
+from replayer.measure.clients import ClientLoss
+from replayer.measure.record import load_run
 from tests.behaviour import parts
 from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, free_port, wait_for
 from tests.behaviour.shell import Done, Process, Shell

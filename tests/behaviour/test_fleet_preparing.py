@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour import parts
 from tests.behaviour.parts import Meeting, wait_for
 from tests.behaviour.shell import Done, Process, Shell

@@ -1,6 +1,6 @@
 """A call that only finds the end counts, and is in no percentile of the calls that move data."""
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.shell import Shell
 
 SCENARIO = """\

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
+from replayer.measure.record import load_run
 from replayer.report.html import render_html
 from tests.behaviour.browser import find_chromium, open_page
 from tests.unit.report.contenders import write_run
@@ -30,7 +30,7 @@ def test_a_long_name_without_spaces_stays_within_the_page(tmp_path: Path) -> Non
     targets = tuple(make_target(index, name) for index, name in enumerate(names))
     folder = write_run(tmp_path / "run", [1e6, 3e6, 5e6], targets=targets)
     page = tmp_path / "page.html"
-    page.write_text(render_html([measure.load_run(folder)]))
+    page.write_text(render_html([load_run(folder)]))
     with open_page(tmp_path) as shown:
         for width in (420, 1280):
             shown.look(width, "light")

@@ -11,7 +11,7 @@ import requests
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.parts import free_port, wait_for
 from tests.behaviour.shell import Shell, make_shell
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 
-from replayer.measure import samples_needed
+from replayer.measure.summary import samples_needed
 from tests.behaviour.page import LIMIT_S, ORDER, Server, serve
 from tests.behaviour.shell import Shell, Until, make_shell
 

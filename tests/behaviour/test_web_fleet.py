@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.page import Server, serve
 from tests.behaviour.parts import Meeting, counts, wait_for, workers
 from tests.behaviour.shell import Process, Shell

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from tests.behaviour.page import serve
 from tests.behaviour.shell import make_shell
 

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from replayer import measure
+from replayer.measure.facts import Limits, MachineFacts, MountFacts, SpaceFacts
+from replayer.measure.guarantee import guarantee_of
+from replayer.measure.health import Health, LoadFacts
+from replayer.measure.run import CacheFacts, PlanFacts, Run, Target, this_process
 
 FINGERPRINT = "0123456789abcdef" * 4
 HEADER = (
@@ -106,7 +109,7 @@ class RunWriter:
         """Add a file call that a transaction made."""
         self.record(f"{place}/measured/{name}/stat/ok/expected", [1000], span)
 
-    def write(self, run: measure.Run, events: Sequence[Mapping[str, Any]] = ()) -> Path:
+    def write(self, run: Run, events: Sequence[Mapping[str, Any]] = ()) -> Path:
         """Write everything and return the folder."""
         self.path.mkdir(parents=True, exist_ok=True)
         (self.path / "run.json").write_text(run.model_dump_json())
@@ -117,7 +120,7 @@ class RunWriter:
         return self.path
 
 
-def make_mount(**changes: object) -> measure.MountFacts:
+def make_mount(**changes: object) -> MountFacts:
     """A local ext4."""
     facts: dict[str, Any] = {
         "path": "/srv/data",
@@ -128,7 +131,7 @@ def make_mount(**changes: object) -> measure.MountFacts:
         "super_options": ("rw",),
         "device": "254:0",
         "root": "/",
-        "space": measure.SpaceFacts(
+        "space": SpaceFacts(
             bytes_total=10**12,
             bytes_free=4 * 10**11,
             inodes_total=10**6,
@@ -137,22 +140,22 @@ def make_mount(**changes: object) -> measure.MountFacts:
             read_only=False,
         ),
     }
-    return measure.MountFacts.model_validate({**facts, **changes})
+    return MountFacts.model_validate({**facts, **changes})
 
 
-def make_target(index: int = 0, name: str = "local", **changes: object) -> measure.Target:
+def make_target(index: int = 0, name: str = "local", **changes: object) -> Target:
     """A target on one mount."""
     mount = make_mount(**changes)
-    return measure.Target(
+    return Target(
         index=index,
         name=name,
         confinement="jailed",
         mounts=(mount,),
-        guarantee=measure.guarantee_of(mount),
+        guarantee=guarantee_of(mount),
     )
 
 
-def make_health(**changes: object) -> measure.Health:
+def make_health(**changes: object) -> Health:
     """A harness at rest."""
     facts: dict[str, Any] = {
         "client_cpu_share": 0.2,
@@ -161,10 +164,10 @@ def make_health(**changes: object) -> measure.Health:
         "overhead_ns": 61.0,
         "users_given_up": 0,
     }
-    return measure.Health.model_validate({**facts, **changes})
+    return Health.model_validate({**facts, **changes})
 
 
-def make_load(**changes: object) -> measure.LoadFacts:
+def make_load(**changes: object) -> LoadFacts:
     """Four users in a closed loop."""
     facts: dict[str, Any] = {
         "users": 4,
@@ -176,12 +179,12 @@ def make_load(**changes: object) -> measure.LoadFacts:
         "warm_up_s": 0.0,
         "ramp_up_s": 0.0,
     }
-    return measure.LoadFacts.model_validate({**facts, **changes})
+    return LoadFacts.model_validate({**facts, **changes})
 
 
-def make_machine() -> measure.MachineFacts:
+def make_machine() -> MachineFacts:
     """A client of two CPUs; fixed, so that goldens do not depend on where they are made."""
-    return measure.MachineFacts(
+    return MachineFacts(
         host="0123456789ab",
         kernel="Linux 6.18.0",
         architecture="x86_64",
@@ -191,13 +194,11 @@ def make_machine() -> measure.MachineFacts:
         container=False,
         python="CPython 3.11.9",
         replayer="0.1.0",
-        limits=measure.Limits(
-            open_files=1024, processes=None, file_bytes=None, address_space_bytes=None
-        ),
+        limits=Limits(open_files=1024, processes=None, file_bytes=None, address_space_bytes=None),
     )
 
 
-def make_run(**changes: object) -> measure.Run:
+def make_run(**changes: object) -> Run:
     """A finished run on one target."""
     facts: dict[str, Any] = {
         "id": "20261121T024839-ab12",
@@ -205,14 +206,14 @@ def make_run(**changes: object) -> measure.Run:
         "command": ("run", "scenarios/pages.yaml"),
         "began": "2026-11-21T02:48:39Z",
         "ended": "2026-11-21T02:49:39Z",
-        "process": measure.this_process(),
+        "process": this_process(),
         "machine": make_machine(),
-        "plan": measure.PlanFacts(
+        "plan": PlanFacts(
             name="pages", fingerprint=FINGERPRINT, seed=1, scenario="scenarios/pages.yaml"
         ),
         "load": make_load(),
-        "cache": measure.CacheFacts(asked="as-is", procedure="left as it was"),
+        "cache": CacheFacts(asked="as-is", procedure="left as it was"),
         "targets": (make_target(),),
         "health": make_health(),
     }
-    return measure.Run.model_validate({**facts, **changes})
+    return Run.model_validate({**facts, **changes})

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import replayer
-from replayer import measure, ops
+from replayer import ops
 from replayer.analysis import works
 from replayer.capture import positions
+from replayer.measure.summary import WAITS
 from replayer.report import cost
 from replayer.run import replays
 
@@ -85,7 +86,7 @@ GROUPS: dict[str, tuple[frozenset[str], str]] = {
         "getdents lseek pread pread_random preadv read readv",
     ),
     "waits": (
-        measure.WAITS,
+        WAITS,
         "await until",
     ),
     "moved by their result": (

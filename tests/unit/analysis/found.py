@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from replayer import measure
 from replayer.analysis.composition import analyse
 from replayer.analysis.finding import Analysis
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
 from tests.unit.runs import RunWriter, make_run
 
 
 def found_in(
     writer: RunWriter, events: Sequence[Mapping[str, Any]] = (), **changes: object
 ) -> Analysis:
-    record = measure.load_run(writer.write(make_run(**changes), events))
-    return analyse(record, measure.summarise(record))
+    record = load_run(writer.write(make_run(**changes), events))
+    return analyse(record, summarise(record))
 
 
 def noisy(seed: int, level: float, size: int) -> list[int]:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from replayer import measure
 from replayer.analysis.composition import analyse
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
 from replayer.report.findings import acknowledgements
 from tests.unit.analysis.found import found_in
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
@@ -84,8 +85,8 @@ def test_each_file_that_is_written_needs_a_flush(
     if opened is not None:
         plan = {"transactions": [{"name": "save", "steps": [*map(opening, opened)]}]}
         (folder / "plan.json").write_text(json.dumps(plan))
-    record = measure.load_run(folder)
-    (promise,) = analyse(record, measure.summarise(record)).acknowledged
+    record = load_run(folder)
+    (promise,) = analyse(record, summarise(record)).acknowledged
     assert promise.ends == ends
     assert promise.says.startswith(says)
 
@@ -130,8 +131,8 @@ def test_synchronous_opens_are_read_from_the_plan(
     (folder / "plan.json").write_text(
         json.dumps({"transactions": [{"name": "save", "steps": steps}]})
     )
-    record = measure.load_run(folder)
-    (promise,) = analyse(record, measure.summarise(record)).acknowledged
+    record = load_run(folder)
+    (promise,) = analyse(record, summarise(record)).acknowledged
     assert promise.ends == place
 
 
@@ -155,8 +156,8 @@ def test_how_a_job_of_fio_writes_is_read_from_the_plan(
     folder = writer.write(make_run(load=make_load(order="in turn")))
     plan = {"engine": "fio", "jobs": [{"source": "save", "text": "", "writing": writing}]}
     (folder / "plan.json").write_text(json.dumps(plan))
-    record = measure.load_run(folder)
-    found = analyse(record, measure.summarise(record)).acknowledged
+    record = load_run(folder)
+    found = analyse(record, summarise(record)).acknowledged
     assert [promise.ends for promise in found] == ([] if place is None else [place])
     assert [promise.ops[0].place for promise in found] == [promise.ends for promise in found]
 
@@ -182,8 +183,8 @@ def test_a_direct_write_is_where_the_mount_leaves_it(
     folder = writer.write(make_run(load=make_load(order="in turn"), targets=targets))
     plan = {"engine": "fio", "jobs": [{"source": "a", "text": "", "writing": {"save": "direct"}}]}
     (folder / "plan.json").write_text(json.dumps(plan))
-    record = measure.load_run(folder)
-    (found,) = analyse(record, measure.summarise(record)).acknowledged
+    record = load_run(folder)
+    (found,) = analyse(record, summarise(record)).acknowledged
     assert (found.ends, found.says) == (place, says)
 
 
@@ -191,5 +192,5 @@ def test_a_direct_write_is_where_the_mount_leaves_it(
 def test_a_plan_of_another_kind_is_no_error(tmp_path: Path, plan: str) -> None:
     folder = save(tmp_path).write(make_run())
     (folder / "plan.json").write_text(plan)
-    record = measure.load_run(folder)
-    assert analyse(record, measure.summarise(record)).acknowledged
+    record = load_run(folder)
+    assert analyse(record, summarise(record)).acknowledged

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from replayer import measure
 from replayer.analysis.composition import analyse
 from replayer.analysis.finding import Between
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
 from replayer.report.findings import sentences
 from tests.unit.analysis.found import noisy
 from tests.unit.runs import RunWriter, make_run
@@ -21,8 +22,8 @@ def found_in(writer: RunWriter, steps: list[dict[str, Any]]) -> tuple[Between, .
     (folder / "plan.json").write_text(
         json.dumps({"transactions": [{"name": "page", "steps": steps}]})
     )
-    record = measure.load_run(folder)
-    return analyse(record, measure.summarise(record)).between
+    record = load_run(folder)
+    return analyse(record, summarise(record)).between
 
 
 def writer_of(tmp_path: Path, service: list[int], reads: list[int]) -> RunWriter:
@@ -47,8 +48,8 @@ def test_it_is_said_in_a_sentence(tmp_path: Path) -> None:
     (folder / "plan.json").write_text(
         json.dumps({"transactions": [{"name": "page", "steps": [READ]}]})
     )
-    record = measure.load_run(folder)
-    told = list(sentences(analyse(record, measure.summarise(record))))
+    record = load_run(folder)
+    told = list(sentences(analyse(record, summarise(record))))
     (sentence,) = (each for each in told if each.label == "client")
     assert sentence.weight == "alarm"
     assert "the p99 is its own" in sentence.text
@@ -72,5 +73,5 @@ def test_steps_that_pass_time_or_make_many_calls_at_times_are_no_waits(
 def test_users_of_a_locustfile_compute_between_their_calls(tmp_path: Path) -> None:
     service = noisy(1, 4e4, 1_960) + noisy(2, 5e6, 40)
     folder = writer_of(tmp_path, service, noisy(3, 1.5e4, 4_000)).write(make_run())
-    record = measure.load_run(folder)
-    assert analyse(record, measure.summarise(record)).between == ()
+    record = load_run(folder)
+    assert analyse(record, summarise(record)).between == ()

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from replayer._native import Histogram
 from replayer.analysis.works import find_split
-from replayer.measure import Histogram
 from replayer.report.findings import acknowledgements, sentences
 from tests.unit.analysis.found import found_in, noisy
 from tests.unit.runs import RunWriter, encode, make_load, make_target
@@ -217,12 +217,12 @@ def test_one_group_stays_one_however_wide_it_is(spread: float) -> None:
     for seed in range(30):
         random = np.random.default_rng(seed)
         times = 1e5 * random.lognormal(sigma=spread, size=2_000)
-        assert find_split(Histogram.from_v2(encode(int(time) + 1 for time in times))) is None
+        assert find_split(Histogram(encode(int(time) + 1 for time in times))) is None
 
 
 def test_few_samples_are_no_groups() -> None:
     times = [1_000] * 40 + [1_000_000] * 40
-    assert find_split(Histogram.from_v2(encode(times))) is None
+    assert find_split(Histogram(encode(times))) is None
 
 
 def test_the_tail_is_laid_to_the_op_and_the_path_that_made_it(tmp_path: Path) -> None:

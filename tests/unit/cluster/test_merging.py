@@ -6,20 +6,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Row
 from replayer.cluster.recorder import Merger
 from replayer.cluster.wire import pack_interval, unpack_interval
-from replayer.run.ledger import MadeInterval, MadeRow, MeasuredInterval
 
 S = 1_000_000_000
-Told = tuple[int, MadeInterval]
+Told = tuple[int, Interval]
 
 
-def row(op: str, outcome: str, times: list[int]) -> MadeRow:
+def row(op: str, outcome: str, times: list[int]) -> Row:
     histogram = Histogram()
     for time_ns in times:
         histogram.record(time_ns)
-    return MadeRow(0, 0, "measured", "look", op, outcome, outcome == "ok", len(times), histogram)
+    return Row(0, 0, "measured", "look", op, outcome, outcome == "ok", len(times), histogram)
 
 
 @st.composite
@@ -35,13 +34,13 @@ def tellings(draw: st.DrawFn) -> list[Told]:
                 if (times := draw(st.lists(st.integers(1, 10**9), max_size=5)))
             ]
             start_ns = 10 * S + second * S + skew_ns
-            interval = MadeInterval(start_ns, start_ns + S, 2, tuple(rows))
+            interval = Interval(start_ns, start_ns + S, 2, tuple(rows))
             found.append((worker, second, interval))
     order = draw(st.permutations(found))
     return [(worker, interval) for worker, _, interval in order]
 
 
-def buckets(intervals: list[MeasuredInterval]) -> Counter[tuple[str, str, int]]:
+def buckets(intervals: list[Interval]) -> Counter[tuple[str, str, int]]:
     found: Counter[tuple[str, str, int]] = Counter()
     for interval in intervals:
         for each in interval.rows:
@@ -54,7 +53,7 @@ def buckets(intervals: list[MeasuredInterval]) -> Counter[tuple[str, str, int]]:
 def test_the_sum_holds_every_bucket_whenever_seconds_are_handed_on(
     told: list[Told], hands_on: list[int]
 ) -> None:
-    taken: list[MeasuredInterval] = []
+    taken: list[Interval] = []
     merger = Merger([taken.append])
     for at, (worker, interval) in enumerate(told):
         merger.add(worker, interval)
@@ -67,13 +66,13 @@ def test_the_sum_holds_every_bucket_whenever_seconds_are_handed_on(
 
 
 def test_seconds_that_begin_almost_together_become_one() -> None:
-    taken: list[MeasuredInterval] = []
+    taken: list[Interval] = []
     merger = Merger([taken.append])
     for worker, skew_ns in enumerate((0, 3_000_000, -2_000_000)):
         for second in range(3):
             start_ns = (5 + second) * S + skew_ns
             rows = (row("open", "ok", [100, 200]),)
-            merger.add(worker, MadeInterval(start_ns, start_ns + S, 4, rows))
+            merger.add(worker, Interval(start_ns, start_ns + S, 4, rows))
     merger.hand_on_all()
     assert [len(interval.rows) for interval in taken] == [1, 1, 1]
     assert [interval.rows[0].histogram.count for interval in taken] == [6, 6, 6]
@@ -82,9 +81,9 @@ def test_seconds_that_begin_almost_together_become_one() -> None:
 
 
 def test_a_second_waits_until_everybody_has_told() -> None:
-    taken: list[MeasuredInterval] = []
+    taken: list[Interval] = []
     merger = Merger([taken.append])
-    merger.add(0, MadeInterval(5 * S, 6 * S, 1, (row("open", "ok", [100]),)))
+    merger.add(0, Interval(5 * S, 6 * S, 1, (row("open", "ok", [100]),)))
     merger.hand_on(5 * S)
     assert taken == []
     merger.hand_on(6 * S)

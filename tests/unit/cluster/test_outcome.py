@@ -3,7 +3,8 @@
 import pytest
 
 from replayer.cluster.outcome import _worst
-from replayer.measure import Client, Health
+from replayer.measure.clients import Client
+from replayer.measure.health import Health
 from tests.unit.runs import make_health, make_machine
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from replayer.fio.recorder import Recorder
 from replayer.fio.snapshot import JobState, Share, Snapshot
-from replayer.measure import Segment
+from replayer.measure.hlog import Segment
 from replayer.measure.timeline import read_timeline
 
 
@@ -20,6 +20,5 @@ def test_bytes_that_fio_counts_before_their_time_come_with_it(tmp_path: Path) ->
     recorder.take(state(1000, 4096, {1000: 1}))
     recorder.take(state(2000, 8192, {1000: 1}))
     recorder.finish(state(3000, 8192, {1000: 1, 2_000_000: 1}))
-    recorder.close()
     rows = [row for row in read_timeline(tmp_path / "timeline.csv") if row is not None]
     assert [(row.count, row.bytes) for row in rows if row.key.op == "write"] == [(1, 4096)] * 2

@@ -4,13 +4,13 @@ import math
 
 import pytest
 
-from replayer import measure
 from replayer._native import Histogram
 from replayer.fio import client
 from replayer.fio.amounts import seconds_needed
 from replayer.fio.checking import check_job_file
 from replayer.fio.jobfile import parse_job_file
 from replayer.fio.recorder import Gain
+from replayer.measure.hlog import Key, Segment, Span
 from replayer.run import watchdog
 
 
@@ -40,8 +40,8 @@ def a_gain() -> Gain:
     """An I/O of 1 ms that has ended."""
     histogram = Histogram()
     histogram.record(1_000_000, 1)
-    key = measure.Key(measure.Segment(0, 0, "measured"), "a", "read", "ok", expected=True)
-    return Gain(key, measure.Span(0.0, 1.0), 4096, histogram)
+    key = Key(Segment(0, 0, "measured"), "a", "read", "ok", expected=True)
+    return Gain(key, Span(0.0, 1.0), 4096, histogram)
 
 
 def test_a_job_with_a_run_time_is_over_two_minutes_after_it(clock: Clock) -> None:

@@ -7,7 +7,7 @@ import pytest
 from replayer._native import Histogram
 from replayer.fio.job_health import LEAST_NS, JobHealth
 from replayer.fio.recorder import Gain
-from replayer.measure import Key, Segment, Span
+from replayer.measure.hlog import Key, Segment, Span
 
 FIO, JOB = 100, 101
 

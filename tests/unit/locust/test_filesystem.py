@@ -86,8 +86,9 @@ class Refuses(Mailbox):
     def __init__(self, *outcomes: str) -> None:
         self.left = list(outcomes)
 
-    def ask(self, _user: int, _command: bytes) -> Any:  # noqa: ANN401 - an outcome
-        return SimpleNamespace(outcome=self.left.pop(0), value=0)
+    def ask(self, _user: int, command: bytes) -> Any:  # noqa: ANN401 - an outcome
+        outcome, allowed = self.left.pop(0), json.loads(command).get("expect", ["ok"])
+        return SimpleNamespace(outcome=outcome, value=0, expected=outcome in allowed)
 
 
 def test_a_close_that_fails_leaves_its_place_free() -> None:
@@ -147,7 +148,7 @@ class Reads(Mailbox):
         self.asked.append((size, step.get("offset", {}).get("const")))
         came = min(size, self.left)
         self.left -= came
-        return SimpleNamespace(outcome="ok", value=came)
+        return SimpleNamespace(outcome="ok", value=came, expected=True)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +186,7 @@ def test_a_call_that_did_not_go_well_raises_its_errno(outcome: str, number: int)
     class Answers(Commands):
         def ask(self, user: int, command: bytes) -> Any:  # noqa: ANN401
             super().ask(user, command)
-            return SimpleNamespace(outcome=outcome, value=0)
+            return SimpleNamespace(outcome=outcome, value=0, expected=False)
 
     with pytest.raises(OSError, match="mkdir") as raised:
         FileSystem(Answers(), 7).mkdir("d")

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 from locust import html, stats
 from locust.env import Environment
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Row
 from replayer.locust.patches import correct_figures, round_figure, show_digits
 from replayer.locust.stats_bridge import LocustStats
-from replayer.measure import samples_needed
-from replayer.run.ledger import MadeInterval, MadeRow
+from replayer.measure.summary import samples_needed
 
 S = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * S
@@ -52,10 +51,10 @@ def interval(
     times_ns: list[int],
     place: tuple[int, int] = (0, 0),
     phase: Literal["warm-up", "measured"] = "measured",
-) -> MadeInterval:
+) -> Interval:
     """Return an interval in which transactions of a target and round ended."""
     rows = (row(times_ns, place, phase),) if times_ns else ()
-    return MadeInterval(int(start_s * S), int(end_s * S), 1, rows)
+    return Interval(int(start_s * S), int(end_s * S), 1, rows)
 
 
 def row(
@@ -63,14 +62,14 @@ def row(
     place: tuple[int, int] = (0, 0),
     phase: Literal["warm-up", "measured"] = "measured",
     outcome: Literal["ok", "failed"] = "ok",
-) -> MadeRow:
+) -> Row:
     found = Histogram()
     for time_ns in times_ns:
         found.record(time_ns)
-    return MadeRow(*place, phase, "look", "transaction", outcome, outcome == "ok", 0, found)
+    return Row(*place, phase, "look", "transaction", outcome, outcome == "ok", 0, found)
 
 
-def told(*intervals: MadeInterval, targets: tuple[str, ...] = ("near",)) -> Environment:
+def told(*intervals: Interval, targets: tuple[str, ...] = ("near",)) -> Environment:
     environment = Environment()
     bridge = LocustStats(environment, EPOCH_NS, targets)
     for each in intervals:
@@ -243,12 +242,12 @@ def test_locusts_percentiles_are_those_of_reports(times_ns: list[int]) -> None:
 
 def test_locusts_times_are_those_of_what_succeeded_as_in_reports() -> None:
     rows = (row([1_000_000] * 4), row([91_030_000], outcome="failed"))
-    environment = told(MadeInterval(0, S, 1, rows))
+    environment = told(Interval(0, S, 1, rows))
     found = rows_of(environment)["look"]
     assert (found["Request Count"], found["Failure Count"]) == ("5", "1")
     assert float(found["Max Response Time"]) == pytest.approx(1, rel=0.001)
     assert float(found["Average Response Time"]) == pytest.approx(1, rel=0.001)
-    failing = told(MadeInterval(0, S, 1, (row([91_030_000], outcome="failed"),)))
+    failing = told(Interval(0, S, 1, (row([91_030_000], outcome="failed"),)))
     found = rows_of(failing)["look"]
     names = ("Median", "Average", "Min", "Max")
     assert {found[f"{name} Response Time"] for name in names} == {"N/A"}

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
 from replayer.cli import main
-from replayer.measure import RunRecord, load_run, summarise
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.run import this_process, with_results
+from replayer.measure.summarise import summarise
 from replayer.report.comparing import compare
 from replayer.report.composition import compose
 from replayer.report.html import render_html
@@ -27,11 +28,11 @@ def folder(tmp_path: Path) -> Path:
             writer.record(f"{target}/0/measured/page/read/ok/expected", [1000] * 50, span, 10**6)
     run = make_run(targets=(make_target(), make_target(1, "other")))
     summary = summarise(load_run(writer.write(run)))
-    return writer.write(measure.with_results(run, summary=summary, verdict="pass"))
+    return writer.write(with_results(run, summary=summary, verdict="pass"))
 
 
 def as_killed(folder: Path) -> None:
-    gone = measure.this_process().model_copy(update={"start_ticks": 1})
+    gone = this_process().model_copy(update={"start_ticks": 1})
     run = make_run(status="running", ended=None, process=gone)
     (folder / "run.json").write_text(run.model_dump_json())
 
@@ -69,7 +70,7 @@ def test_events_that_lack_how_a_round_ended_are_told(tmp_path: Path) -> None:
     phase = {"t_s": 0.0, "kind": "phase", "phase": "measured", "target": 0, "round": 0}
     run = make_run(load=make_load(loop="open"))
     summary = summarise(load_run(writer.write(run, [phase, ending])))
-    run = measure.with_results(run, summary=summary, verdict="inconclusive")
+    run = with_results(run, summary=summary, verdict="inconclusive")
     assert load_run(writer.write(run, [phase, ending])).damage == ()
     record = load_run(writer.write(run, [phase]))
     assert "events.jsonl does not say how each round ended" in only(record)

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer import measure
 from replayer.errors import ReplayerError
-from replayer.measure.facts import collect_facts, filesystem_of
+from replayer.measure.facts import collect_facts, collect_machine, filesystem_of
+from replayer.measure.guarantee import guarantee_of, place_of
+from replayer.measure.health import health_warnings, saturated, say_saturated
 from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of, parse_mountinfo
 from tests.unit.runs import make_health, make_load, make_machine, make_mount
 
@@ -59,7 +60,7 @@ def test_any_text_is_parsed_without_failing(text: str) -> None:
 
 
 def test_facts_of_a_real_folder_agree_with_findmnt(tmp_path: Path) -> None:
-    facts = measure.collect_facts(tmp_path)
+    facts = collect_facts(tmp_path)
     said = subprocess.run(
         ["findmnt", "-n", "-o", "FSTYPE,TARGET", "-T", str(tmp_path)],
         capture_output=True, text=True, check=True,
@@ -70,7 +71,7 @@ def test_facts_of_a_real_folder_agree_with_findmnt(tmp_path: Path) -> None:
 
 def test_a_missing_path_is_named() -> None:
     with pytest.raises(ReplayerError, match="/no/such/place: No such file or directory"):
-        measure.collect_facts(Path("/no/such/place"))
+        collect_facts(Path("/no/such/place"))
 
 
 def test_secrets_among_mount_options_are_not_kept() -> None:
@@ -81,7 +82,7 @@ def test_secrets_among_mount_options_are_not_kept() -> None:
 
 
 def test_this_machine_can_be_described() -> None:
-    machine = measure.collect_machine()
+    machine = collect_machine()
     assert machine.cpus == len(os.sched_getaffinity(0))
     assert machine.memory_bytes > 0
     assert os.uname().nodename not in machine.model_dump_json()
@@ -106,7 +107,7 @@ def test_this_machine_can_be_described() -> None:
 def test_each_mount_says_what_its_writes_are_worth(
     filesystem: str, options: tuple[str, ...], places: tuple[str, ...]
 ) -> None:
-    promise = measure.guarantee_of(make_mount(filesystem=filesystem, super_options=options))
+    promise = guarantee_of(make_mount(filesystem=filesystem, super_options=options))
     assert (promise.write, promise.close, promise.fsync) == places
     assert promise.source
 
@@ -129,18 +130,18 @@ def test_each_mount_says_what_its_writes_are_worth(
 def test_each_mount_says_where_a_write_past_the_page_cache_is(
     filesystem: str, options: tuple[str, ...], place: str
 ) -> None:
-    promise = measure.guarantee_of(make_mount(filesystem=filesystem, super_options=options))
-    assert measure.place_of(promise, "direct") == place
+    promise = guarantee_of(make_mount(filesystem=filesystem, super_options=options))
+    assert place_of(promise, "direct") == place
 
 
 def test_an_nfs_client_says_that_it_cannot_see_the_export() -> None:
-    promise = measure.guarantee_of(make_mount(filesystem="nfs4"))
+    promise = guarantee_of(make_mount(filesystem="nfs4"))
     assert promise.unseen is not None
     assert "export" in promise.unseen
 
 
 def test_a_healthy_harness_warns_of_nothing() -> None:
-    assert measure.health_warnings(make_health(), make_load(), make_machine()) == ()
+    assert health_warnings(make_health(), make_load(), make_machine()) == ()
 
 
 @pytest.mark.parametrize(
@@ -160,15 +161,15 @@ def test_a_healthy_harness_warns_of_nothing() -> None:
     ],
 )
 def test_each_weakness_of_the_harness_is_a_warning(change: dict[str, float], kind: str) -> None:
-    warnings = measure.health_warnings(make_health(**change), make_load(), make_machine())
+    warnings = health_warnings(make_health(**change), make_load(), make_machine())
     assert [warning.kind for warning in warnings] == [kind]
 
 
 def test_what_was_too_short_to_tell_is_no_saturated_client() -> None:
     health = make_health(run_queue_delay_ns=None, in_call_ns=2_000_000)
-    (warning,) = measure.health_warnings(health, make_load(), make_machine())
+    (warning,) = health_warnings(health, make_load(), make_machine())
     assert warning.message.startswith("users were in calls for 2.00 ms in all: too short to tell")
-    assert not measure.saturated(health)
+    assert not saturated(health)
 
 
 @pytest.mark.parametrize(
@@ -181,13 +182,13 @@ def test_a_slow_clock_counts_by_its_share_of_the_calls(
     health = make_health(
         clock_ns=11_900.0, overhead_ns=12_100.0, calls=1000, in_call_ns=1000 * call_ns
     )
-    warnings = measure.health_warnings(health, make_load(), make_machine())
-    assert ([warning.kind for warning in warnings], measure.saturated(health)) == found
+    warnings = health_warnings(health, make_load(), make_machine())
+    assert ([warning.kind for warning in warnings], saturated(health)) == found
 
 
 def test_a_slow_clock_says_what_it_costs() -> None:
     health = make_health(clock_ns=11_900.0, overhead_ns=12_100.0, calls=10, in_call_ns=600_000)
-    (warning,) = measure.health_warnings(health, make_load(), make_machine())
+    (warning,) = health_warnings(health, make_load(), make_machine())
     assert "11.9 µs a look" in warning.message
     assert "12.1 µs an op with it: 20% of" in warning.message
 
@@ -195,7 +196,7 @@ def test_a_slow_clock_says_what_it_costs() -> None:
 def test_the_hint_depends_on_what_the_user_asked_for() -> None:
     busy = make_health(client_cpu_share=1.0)
     hints = [
-        measure.health_warnings(busy, load, make_machine())[0].hint
+        health_warnings(busy, load, make_machine())[0].hint
         for load in (make_load(users=16), make_load(loop="open"), make_load(users=1))
     ]
     assert "think time" in hints[0]
@@ -223,12 +224,12 @@ def test_the_hint_is_about_who_used_the_cpus(
         stolen_cpu_share=stolen,
         run_queue_delay_ns=300,
     )
-    (warning,) = measure.health_warnings(health, make_load(users=16), make_machine())
+    (warning,) = health_warnings(health, make_load(users=16), make_machine())
     assert warning.hint.startswith(hint)
     told = f"; of these CPUs this client used {own:.0%}, other programs {others or 0:.0%}"
     assert (told in warning.message) == (others is not None)
     assert ("other machines (steal)" in warning.message) == bool(stolen)
-    by = measure.say_saturated(health).partition(": ")[0]
+    by = say_saturated(health).partition(": ")[0]
     assert by == {
         "stop": "the client was saturated by other programs",
         "run ": "the client was saturated by other machines of its host",
@@ -246,7 +247,7 @@ def test_the_hint_is_about_who_used_the_cpus(
 )
 def test_a_wait_of_more_than_all_of_the_time_is_no_percentage(delay_ns: int, says: str) -> None:
     health = make_health(run_queue_delay_ns=delay_ns, in_call_ns=1000)
-    (warning,) = measure.health_warnings(health, make_load(), make_machine())
+    (warning,) = health_warnings(health, make_load(), make_machine())
     assert warning.message.startswith(says)
 
 

@@ -1,3 +1,4 @@
+import gc
 import json
 import subprocess
 import sys
@@ -8,18 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import measure
 from replayer.errors import ReplayerError
 from replayer.fio.recorder import Recorder
 from replayer.fio.snapshot import JobState, Share, Snapshot
-from replayer.measure.record import read_events
+from replayer.measure.hlog import Segment
+from replayer.measure.record import load_run, read_events
+from replayer.measure.run import Process, finish, this_process
+from replayer.measure.runfolder import RunFolder, create_run_folder
 from tests.unit.runs import RunWriter, make_run
 
 
 def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
     run = make_run()
     folder = RunWriter(tmp_path).write(run)
-    record = measure.load_run(folder)
+    record = load_run(folder)
     assert record.run == run
     assert record.status == "finished"
     assert record.losses.total == 0
@@ -27,32 +30,32 @@ def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
 
 def test_a_run_whose_process_lives_is_running(tmp_path: Path) -> None:
     folder = RunWriter(tmp_path).write(make_run(status="running"))
-    assert measure.load_run(folder).status == "running"
+    assert load_run(folder).status == "running"
 
 
 def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
-    code = "from replayer import measure; print(measure.this_process().model_dump_json())"
+    code = "from replayer.measure import run; print(run.this_process().model_dump_json())"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
-    process = measure.Process.model_validate_json(said)
+    process = Process.model_validate_json(said)
     folder = RunWriter(tmp_path).write(make_run(status="running", process=process))
-    assert measure.load_run(folder).status == "killed"
+    assert load_run(folder).status == "killed"
 
 
 def test_of_a_run_in_another_pid_namespace_it_is_not_said_that_it_was_killed(
     tmp_path: Path,
 ) -> None:
-    own = measure.this_process()
+    own = this_process()
     assert own.pid_namespace is not None
     elsewhere = {"pid": 999_999_999, "pid_namespace": own.pid_namespace + 1}
     run = make_run(status="running", process=own.model_copy(update=elsewhere))
-    assert measure.load_run(RunWriter(tmp_path / "run").write(run)).status == "running"
+    assert load_run(RunWriter(tmp_path / "run").write(run)).status == "running"
 
 
 def test_a_process_number_that_was_given_away_again_is_not_the_run(tmp_path: Path) -> None:
-    ours = measure.this_process()
+    ours = this_process()
     other = ours.model_copy(update={"start_ticks": ours.start_ticks - 1})
     folder = RunWriter(tmp_path).write(make_run(status="running", process=other))
-    assert measure.load_run(folder).status == "killed"
+    assert load_run(folder).status == "killed"
 
 
 def test_a_folder_cut_at_every_byte_of_its_events_still_reads(tmp_path: Path) -> None:
@@ -70,7 +73,7 @@ def test_a_folder_without_run_json_is_refused_and_the_newest_run_named(tmp_path:
     RunWriter(tmp_path / "20261121T024839-ab12").write(make_run())
     RunWriter(tmp_path / "20261122T024839-ab12").write(make_run())
     with pytest.raises(ReplayerError, match="no run folder") as refusal:
-        measure.load_run(tmp_path)
+        load_run(tmp_path)
     assert "20261122T024839-ab12" in refusal.value.hint
 
 
@@ -80,7 +83,7 @@ def test_a_file_that_cannot_be_read_at_all_is_named(tmp_path: Path, name: str) -
     (folder / name).unlink()
     (folder / name).mkdir()
     with pytest.raises(ReplayerError, match=f"{name}: cannot be read: Is a directory"):
-        measure.load_run(folder)
+        load_run(folder)
 
 
 def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
@@ -88,7 +91,7 @@ def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
     document = json.loads((folder / "run.json").read_text())
     (folder / "run.json").write_text(json.dumps({**document, "format": 7}))
     with pytest.raises(ReplayerError, match="run format 7, this version reads format 1"):
-        measure.load_run(folder)
+        load_run(folder)
 
 
 def test_a_changed_run_json_is_refused_with_the_place(tmp_path: Path) -> None:
@@ -97,21 +100,21 @@ def test_a_changed_run_json_is_refused_with_the_place(tmp_path: Path) -> None:
     document["load"]["users"] = "many"
     (folder / "run.json").write_text(json.dumps(document))
     with pytest.raises(ReplayerError, match=r"load\.users"):
-        measure.load_run(folder)
+        load_run(folder)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", "\x00"])
 def test_what_is_not_a_run_json_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(ReplayerError):
-        measure.load_run(tmp_path)
+        load_run(tmp_path)
 
 
 def test_a_run_folder_is_named_by_its_run_and_made_below_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = measure.create_run_folder()
+    folder = create_run_folder()
     assert folder.path == tmp_path / "replayer-runs" / folder.id
     assert folder.path.is_dir()
 
@@ -119,28 +122,28 @@ def test_a_run_folder_is_named_by_its_run_and_made_below_the_current_one(
 def test_a_chosen_folder_that_holds_something_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(ReplayerError, match=r"must be empty, this one holds thesis\.tex"):
-        measure.create_run_folder(tmp_path)
+        create_run_folder(tmp_path)
     assert [found.name for found in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_chosen_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ReplayerError, match="cannot be made a run folder"):
-        measure.create_run_folder(tmp_path / "file")
+        create_run_folder(tmp_path / "file")
 
 
 def test_run_json_is_whole_at_any_moment(tmp_path: Path) -> None:
-    folder = measure.create_run_folder(tmp_path / "run")
+    folder = create_run_folder(tmp_path / "run")
     run = make_run(status="running")
     folder.write_run(run)
     before = (folder.path / "run.json").stat().st_ino
-    folder.write_run(measure.finish(run, "finished"))
+    folder.write_run(finish(run, "finished"))
     assert (folder.path / "run.json").stat().st_ino != before  # replaced, not rewritten
     assert [found.name for found in folder.path.iterdir()] == ["run.json"]
 
 
 def test_events_of_two_writers_do_not_mix(tmp_path: Path) -> None:
-    folder = measure.create_run_folder(tmp_path / "run")
+    folder = create_run_folder(tmp_path / "run")
     for number in range(3):
         folder.append_event("warning", number, {"message": "first\nsecond"})
         with (folder.path / "events.jsonl").open("a") as other:
@@ -151,13 +154,13 @@ def test_events_of_two_writers_do_not_mix(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def full(tmp_path: Path) -> Iterator[measure.RunFolder]:
+def full(tmp_path: Path) -> Iterator[RunFolder]:
     """The folder of a run that goes on, on a disk that is full."""
     room = 64 * 1024
     mounted = ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(tmp_path)]
     if subprocess.run(mounted, capture_output=True, check=False).returncode != 0:
         pytest.skip("mounting a small tmpfs needs root")
-    folder = measure.create_run_folder(tmp_path)
+    folder = create_run_folder(tmp_path)
     folder.path.joinpath("run.json").write_text(
         make_run(status="running").model_dump_json(indent=2)
     )
@@ -167,42 +170,42 @@ def full(tmp_path: Path) -> Iterator[measure.RunFolder]:
 
 
 def test_a_full_run_folder_is_an_error_of_the_environment_and_keeps_what_it_has(
-    full: measure.RunFolder,
+    full: RunFolder,
 ) -> None:
     huge = make_run(status="failed", failure="x" * 20_000)
     with pytest.raises(ReplayerError, match="No space left on device") as refusal:
         full.write_run(huge)
     assert refusal.value.exit_code == 3
-    assert measure.load_run(full.path).run.status == "running"
+    assert load_run(full.path).run.status == "running"
     assert sorted(found.name for found in full.path.iterdir()) == ["fill", "run.json"]
 
 
 def test_a_run_that_ends_on_a_full_disk_has_failed_and_was_not_killed(
-    full: measure.RunFolder,
+    full: RunFolder,
 ) -> None:
     ended = make_run(losses=("x" * 20_000,))
     told, refused = full.write_end(ended)
     assert "No space left on device" in str(refused)
     assert (told.status, told.failure) == ("failed", str(refused))
     assert told.losses == ended.losses
-    record = measure.load_run(full.path)
+    record = load_run(full.path)
     assert (record.status, record.run.failure) == ("failed", str(refused))
-    assert measure.load_run(full.path, told).run == told
+    assert load_run(full.path, told).run == told
 
 
 def test_a_run_that_ends_where_there_is_room_is_told_as_it_ended(tmp_path: Path) -> None:
-    folder = measure.create_run_folder(tmp_path / "run")
+    folder = create_run_folder(tmp_path / "run")
     assert folder.write_end(make_run()) == (make_run(), None)
-    assert measure.load_run(folder.path).run == make_run()
+    assert load_run(folder.path).run == make_run()
 
 
 def test_of_a_folder_that_is_gone_nothing_is_told(tmp_path: Path) -> None:
     with pytest.raises(ReplayerError, match="no run folder"):
-        measure.load_run(tmp_path / "gone", make_run())
+        load_run(tmp_path / "gone", make_run())
 
 
 def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
-    full: measure.RunFolder,
+    full: RunFolder,
 ) -> None:
     (full.path / "fill").unlink()
     recorder = Recorder(full.path)
@@ -212,10 +215,9 @@ def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
     random = np.random.default_rng(1)  # what can be compressed would find room in a page
     share = Share(1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)}, 1000)
     state = JobState("job", {"read": share}, error=0, errors=0, steady=None)
-    recorder.begin_segment(measure.Segment(0, 0, "measured"), 1, ())
-    try:
-        with pytest.raises(ReplayerError, match="run folder cannot be written") as refusal:
-            recorder.take(Snapshot(jobs=(state,)))
-    finally:
-        recorder.close()
+    recorder.begin_segment(Segment(0, 0, "measured"), 1, ())
+    with pytest.raises(ReplayerError, match="run folder cannot be written") as refusal:
+        recorder.take(Snapshot(jobs=(state,)))
     assert refusal.value.exit_code == 3
+    del recorder, refusal
+    gc.collect()  # what has files open keeps the disk

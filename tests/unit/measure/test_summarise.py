@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer import measure
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
+from replayer.measure.summary import Statistics, Summary, samples_needed
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
 
-def summarised(folder: Path) -> measure.Summary:
-    return measure.summarise(measure.load_run(folder))
+def summarised(folder: Path) -> Summary:
+    return summarise(load_run(folder))
 
 
 @given(st.lists(st.lists(st.integers(1, 10**10), min_size=1, max_size=80), min_size=1, max_size=4))
@@ -57,7 +59,7 @@ def test_a_percentile_is_given_only_when_the_sample_supports_it(
     ("percent", "needed"), [(50, 1), (95, 20), (99, 100), (99.9, 1000), (100, 1)]
 )
 def test_samples_needed_agree_with_what_summaries_leave_out(percent: float, needed: int) -> None:
-    assert measure.samples_needed(percent) == needed
+    assert samples_needed(percent) == needed
 
 
 def test_warm_up_is_left_out(tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_what_never_ended_alone_is_a_maximum_and_no_other_figure(tmp_path: Path)
 
 def test_a_summary_that_was_written_before_unfinished_times_were_kept_is_read() -> None:
     keys = ("mean_ns", "stdev_ns", "min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns")
-    old = measure.Statistics.model_validate({"count": 3, **dict.fromkeys(keys, 7)})
+    old = Statistics.model_validate({"count": 3, **dict.fromkeys(keys, 7)})
     assert (old.unfinished_ns, old.max_is_bound) == (None, False)
 
 

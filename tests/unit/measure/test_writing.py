@@ -1,6 +1,6 @@
 """What a full disk does not take waits, whole, and in order."""
 
-import os
+import errno
 import resource
 import signal
 from collections.abc import Iterator
@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from replayer._native import Recording
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import RunFolder
-from replayer.measure.writing import WAITING_BYTES, Appended
+
+WAITING_BYTES = 16 << 20
 
 
 @contextmanager
@@ -28,32 +30,33 @@ def limited(size_bytes: int) -> Iterator[None]:
 
 
 def test_lines_that_found_no_room_follow_once_there_is_some(tmp_path: Path) -> None:
-    file = Appended(tmp_path / "events.jsonl")
+    path, file = tmp_path / "events.jsonl", Recording(tmp_path, 0)
     lines = [f"line {number}\n" for number in range(100)]
     for line in lines[:10]:
-        file.append(line)
+        file.append_events(line)
     unspoiled = file.error
     assert unspoiled is None
     with limited(123):
         for line in lines[10:50]:
-            file.append(line)
-    assert file.error is not None
-    assert os.stat(file.path).st_size == 123  # noqa: PTH116 - as the limit has it
+            file.append_events(line)
+    assert file.error == ("events.jsonl", errno.EFBIG)
+    assert path.stat().st_size == 123
     for line in lines[50:]:
-        file.append(line)
-    assert file.path.read_text() == "".join(lines)
+        file.append_events(line)
+    assert path.read_text() == "".join(lines)
     assert file.error is not None, "that it was late is not forgotten"
 
 
 def test_what_waits_is_bounded_and_left_out_in_whole_appends(tmp_path: Path) -> None:
-    file = Appended(tmp_path / "gone" / "timeline.csv")
+    path = tmp_path / "gone" / "events.jsonl"
+    file = Recording(path.parent, 0)
     large = "x" * (WAITING_BYTES // 2) + "\n"
     for _ in range(3):
-        file.append(large)
-    assert isinstance(file.error, FileNotFoundError)
-    file.path.parent.mkdir()
-    file.append("")
-    assert file.path.read_text() == large
+        file.append_events(large)
+    assert file.error == ("histograms.hlog", errno.ENOENT)
+    path.parent.mkdir()
+    file.finish()
+    assert path.read_text() == large
 
 
 def test_an_event_is_appended_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from replayer import measure
-from replayer.measure import RunRecord
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.run import PlanFacts
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
 Levels = Sequence[float]
@@ -33,10 +33,8 @@ def write_run(folder: Path, levels: Levels, rounds: int = 3, **changes: Any) -> 
 
 
 def load(folder: Path) -> RunRecord:
-    return measure.load_run(folder)
+    return load_run(folder)
 
 
-def other_plan() -> measure.PlanFacts:
-    return measure.PlanFacts(
-        name="pages", fingerprint="f" * 64, seed=2, scenario="scenarios/pages.yaml"
-    )
+def other_plan() -> PlanFacts:
+    return PlanFacts(name="pages", fingerprint="f" * 64, seed=2, scenario="scenarios/pages.yaml")

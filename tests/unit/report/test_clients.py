@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
+from replayer.measure.clients import Client, ClientLoss, ClientShare
+from replayer.measure.record import RunRecord, load_run
 from replayer.report.composition import compose
 from replayer.report.html import render_html
 from replayer.report.json_form import render_json
@@ -13,11 +14,11 @@ from replayer.report.markdown import render_markdown
 from replayer.report.table import render_table
 from tests.unit.runs import RunWriter, make_health, make_machine, make_run
 
-LOSS = measure.ClientLoss(at_s=4.0, why="gave no sign of life for 10 s", back_s=None)
+LOSS = ClientLoss(at_s=4.0, why="gave no sign of life for 10 s", back_s=None)
 
 
-def client(number: int, shares: dict[str, int], *losses: measure.ClientLoss) -> measure.Client:
-    return measure.Client(
+def client(number: int, shares: dict[str, int], *losses: ClientLoss) -> Client:
+    return Client(
         number=number,
         machine=make_machine(),
         pid=100 + number,
@@ -27,24 +28,23 @@ def client(number: int, shares: dict[str, int], *losses: measure.ClientLoss) -> 
         losses=losses,
         clock_within_ns=1000,
         shares=tuple(
-            measure.ClientShare(target=0, transaction=name, count=count)
-            for name, count in shares.items()
+            ClientShare(target=0, transaction=name, count=count) for name, count in shares.items()
         ),
         health=make_health(),
         folder=f"parts/{number}",
     )
 
 
-def moved(found: measure.Client, **machine: object) -> measure.Client:
+def moved(found: Client, **machine: object) -> Client:
     """The same on another machine, or on other CPUs."""
     return found.model_copy(update={"machine": found.machine.model_copy(update=machine)})
 
 
-def recorded(folder: Path, *clients: measure.Client) -> measure.RunRecord:
+def recorded(folder: Path, *clients: Client) -> RunRecord:
     writer = RunWriter(folder / "run")
     for name in ("look", "save"):
         writer.transaction(name, [1_000_000 + 1000 * step for step in range(100)])
-    return measure.load_run(writer.write(make_run(clients=clients)))
+    return load_run(writer.write(make_run(clients=clients)))
 
 
 def test_a_name_with_a_bar_is_one_cell_of_the_titles(tmp_path: Path) -> None:
@@ -52,25 +52,25 @@ def test_a_name_with_a_bar_is_one_cell_of_the_titles(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     writer.transaction("GET a|b", [1_000_000] * 100)
     run = make_run(clients=(client(0, shares), client(1, shares)))
-    text = render_markdown(compose(measure.load_run(writer.write(run))))
+    text = render_markdown(compose(load_run(writer.write(run))))
     assert "| client | machine | users | GET a\\|b | to the end |" in text
 
 
 @pytest.fixture
-def whole(tmp_path: Path) -> measure.RunRecord:
+def whole(tmp_path: Path) -> RunRecord:
     both = {"look": 50, "save": 50}
     return recorded(tmp_path, client(0, both), client(1, both))
 
 
 @pytest.fixture
-def torn(tmp_path: Path) -> measure.RunRecord:
+def torn(tmp_path: Path) -> RunRecord:
     back = LOSS.model_copy(update={"back_s": 6.0})
     return recorded(
         tmp_path, client(0, {"look": 60, "save": 100}), client(1, {"look": 40}, back, LOSS)
     )
 
 
-def forms(record: measure.RunRecord) -> dict[str, str]:
+def forms(record: RunRecord) -> dict[str, str]:
     document = compose(record)
     return {
         "table": " ".join(render_table(document).split()),
@@ -81,7 +81,7 @@ def forms(record: measure.RunRecord) -> dict[str, str]:
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_every_form_says_that_all_figures_come_from_all_clients(
-    whole: measure.RunRecord, form: str
+    whole: RunRecord, form: str
 ) -> None:
     assert "every figure comes from 2 of 2 clients" in forms(whole)[form]
 
@@ -111,13 +111,13 @@ def test_clients_on_several_machines_are_told_as_several(tmp_path: Path, form: s
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_clients_that_are_alike_are_not_told_apart_by_their_cpus(
-    whole: measure.RunRecord, form: str
+    whole: RunRecord, form: str
 ) -> None:
     assert "CPUs (0-1)" not in forms(whole)[form]
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
-def test_every_form_says_which_figure_comes_from_fewer(torn: measure.RunRecord, form: str) -> None:
+def test_every_form_says_which_figure_comes_from_fewer(torn: RunRecord, form: str) -> None:
     text = forms(torn)[form]
     assert "of 2 clients the figures come from: look from 2; save from 1" in text
     assert "worker 1 was lost at 4.0 s (gave no sign of life for 10 s)" in text
@@ -166,7 +166,7 @@ def test_a_run_of_one_process_says_nothing_of_clients(tmp_path: Path, form: str)
     assert "clients" not in forms(recorded(tmp_path))[form]
 
 
-def test_the_pages_table_has_the_share_of_each_client(torn: measure.RunRecord) -> None:
+def test_the_pages_table_has_the_share_of_each_client(torn: RunRecord) -> None:
     page = render_html([torn])
     assert "How much came from which client" in page
     row = page[page.index('<th scope="row">worker 1</th>') :]
@@ -174,7 +174,7 @@ def test_the_pages_table_has_the_share_of_each_client(torn: measure.RunRecord) -
     assert cells[1:4] == ["2", "40", "0"]
 
 
-def test_shares_in_json_add_up_to_the_figures(torn: measure.RunRecord) -> None:
+def test_shares_in_json_add_up_to_the_figures(torn: RunRecord) -> None:
     document = json.loads(render_json(compose(torn)))
     (target,) = document["summary"]["targets"]
     counts = {each["name"]: each["count"] for each in target["overall"]["transactions"]}

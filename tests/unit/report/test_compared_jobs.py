@@ -7,7 +7,7 @@ import pytest
 
 from replayer.analysis.resampling import resample
 from replayer.analysis.slots import read_distributions
-from replayer.measure import RunRecord
+from replayer.measure.record import RunRecord
 from replayer.report.comparing import compare
 from replayer.report.composition import compose
 from tests.unit.report.contenders import load

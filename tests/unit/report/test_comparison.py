@@ -10,12 +10,12 @@ import jsonschema
 import numpy as np
 import pytest
 
-from replayer import measure
 from replayer.analysis.resampling import resample
 from replayer.analysis.slots import read_distributions
 from replayer.cli import main
 from replayer.errors import ReplayerError
-from replayer.measure import RunRecord
+from replayer.measure.record import RunRecord
+from replayer.measure.run import CacheFacts
 from replayer.report.comparing import compare
 from replayer.report.comparison_text import (
     comparison_rows,
@@ -298,7 +298,7 @@ def test_differences_in_mount_kernel_cache_and_users_are_named(tmp_path: Path) -
         "machine": machine,
         "targets": (nfs,),
         "load": make_load(users=16, rounds=3),
-        "cache": measure.CacheFacts(asked="cold", procedure="caches dropped"),
+        "cache": CacheFacts(asked="cold", procedure="caches dropped"),
     }
     right = load(write_run(tmp_path / "right", [1e6], **changes))
     found = {item.what: item for item in compare([left, right]).differences}

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
 from replayer.cli import main
 from replayer.errors import ReplayerError
+from replayer.measure.record import load_run
+from replayer.measure.replay import ReplayFacts
+from replayer.measure.summarise import summarise
 from replayer.report.cost import Costs, load_prices, render_costs, work_out
 from tests.unit.runs import RunWriter, make_run, make_target
 
@@ -48,8 +50,8 @@ def folder(tmp_path: Path) -> Path:
 def costs_of(folder: Path, text: str) -> Costs:
     file = folder / "prices.yaml"
     file.write_text(text)
-    record = measure.load_run(folder)
-    return work_out(record, measure.summarise(record), load_prices(file))
+    record = load_run(folder)
+    return work_out(record, summarise(record), load_prices(file))
 
 
 def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
@@ -66,8 +68,8 @@ def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
 
 def test_large_amounts_and_long_names_keep_their_columns_apart(folder: Path) -> None:
     """Of one target that is dear, and of one with a name wider than any title."""
-    record = measure.load_run(folder)
-    summary = measure.summarise(record)
+    record = load_run(folder)
+    summary = summarise(record)
     far = summary.targets[0].model_copy(update={"name": "a-file-server-in-another-region"})
     both = summary.model_copy(update={"targets": (summary.targets[0], far)})
     file = folder / "prices.yaml"
@@ -106,10 +108,10 @@ def test_the_bill_of_a_run_is_the_same_whatever_counts_as_a_view(folder: Path) -
 
 
 @pytest.mark.parametrize(
-    ("replay", "per_gb"), [(None, 2), (measure.ReplayFacts(traces=(), transactions=()), 2 + 4)]
+    ("replay", "per_gb"), [(None, 2), (ReplayFacts(traces=(), transactions=()), 2 + 4)]
 )
 def test_what_a_replay_sends_may_be_written_as_well(
-    tmp_path: Path, replay: measure.ReplayFacts | None, per_gb: float
+    tmp_path: Path, replay: ReplayFacts | None, per_gb: float
 ) -> None:
     """A scenario sends files to a socket; a trace may send them into a file."""
     writer = RunWriter(tmp_path / "run")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from replayer.measure import load_run
+from replayer.measure.record import load_run
 from replayer.report.composition import compose
 from replayer.report.description import describe_run
 from tests.unit.runs import RunWriter, make_health, make_load, make_run

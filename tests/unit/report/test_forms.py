@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer import measure
 from replayer.errors import in_one_line
+from replayer.measure.record import load_run
+from replayer.measure.run import StatedThreshold, finish
 from replayer.report.comparing import compare
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.composition import compose
@@ -70,12 +71,12 @@ def two_targets(folder: Path, **changes: object) -> Document:
         targets=(make_target(), make_target(1, "nfs", **NFS)),
         load=make_load(rounds=3),
         thresholds=tuple(
-            measure.StatedThreshold(text=text, source=f"scenarios/pages.yaml:{line}")
+            StatedThreshold(text=text, source=f"scenarios/pages.yaml:{line}")
             for line, text in enumerate(stated, start=31)
         ),
         **changes,
     )
-    document = compose(measure.load_run(writer.write(run, EVENTS)))
+    document = compose(load_run(writer.write(run, EVENTS)))
     return document.model_copy(update={"folder": "replayer-runs/20261121T024839-ab12"})
 
 
@@ -211,9 +212,9 @@ def test_junit_is_xml_whatever_a_target_is_called(
     writer = RunWriter(tmp_path_factory.mktemp("run"))
     run = make_run(
         targets=(make_target(name=name),),
-        thresholds=(measure.StatedThreshold(text="errors == 0", source=name),),
+        thresholds=(StatedThreshold(text="errors == 0", source=name),),
     )
-    parsed(render_junit(compose(measure.load_run(writer.write(run)))))
+    parsed(render_junit(compose(load_run(writer.write(run)))))
 
 
 def test_rounds_that_lie_apart_differ_and_overlapping_ones_do_not(
@@ -242,7 +243,7 @@ def test_a_difference_is_claimed_only_when_every_round_agrees(
                 span = (second, second + 1)
                 writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
-    ranking = compose(measure.load_run(writer.write(run))).ranking
+    ranking = compose(load_run(writer.write(run))).ranking
     p50 = next(item for item in ranking if item.figure == "p50")
     if p50.places[1].claim != "no difference shown":
         assert max(left) < min(right) or max(right) < min(left)
@@ -258,7 +259,7 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
                 span = (second, second + 1)
                 writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=2))
-    document = compose(measure.load_run(writer.write(run)))
+    document = compose(load_run(writer.write(run)))
     place = document.ranking[0].places[1]
     assert place.low is not None
     assert place.claim == "differs, few rounds"
@@ -282,7 +283,7 @@ def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why
             begin = 10 * target + second
             writer.transaction("page", [time] * calls, f"{target}/0", (begin, begin + 1))
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
-    record = measure.load_run(writer.write(run))
+    record = load_run(writer.write(run))
     document, comparison = compose(record), compare([record])
     shown = [ranked.places[1].claim for ranked in document.ranking if ranked.unit == "ns"]
     assert set(shown) == {claim}
@@ -307,7 +308,7 @@ def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why
 @pytest.mark.parametrize("status", ["running", "interrupted", "failed", "finished"])
 def test_a_run_that_measured_nothing_still_has_every_form(tmp_path: Path, status: str) -> None:
     changes: dict[str, Any] = {"status": status, "health": None, "ended": None}
-    found = compose(measure.load_run(RunWriter(tmp_path).write(make_run(**changes))))
+    found = compose(load_run(RunWriter(tmp_path).write(make_run(**changes))))
     assert "INCONCLUSIVE" in render_table(found)
     for render in (render_markdown, render_csv, render_junit):
         assert render(found)
@@ -317,8 +318,8 @@ def test_a_run_that_measured_nothing_still_has_every_form(tmp_path: Path, status
 def test_warnings_and_their_hints_are_shown(tmp_path: Path) -> None:
     run = make_run(status="running")
     busy = make_health(client_cpu_share=0.97)
-    ended = measure.finish(run, "finished", health=busy)
-    found = compose(measure.load_run(RunWriter(tmp_path).write(ended)))
+    ended = finish(run, "finished", health=busy)
+    found = compose(load_run(RunWriter(tmp_path).write(ended)))
     text = render_table(found)
     assert "this client used 97% of its 2 CPUs" in text
     assert "use fewer (-u)" in text
@@ -335,7 +336,7 @@ def test_grids_stay_aligned_whatever_the_cells_hold(rows: list[list[str]]) -> No
 
 def test_what_stands_out_is_in_every_form_that_people_read(tmp_path: Path) -> None:
     folder = write_stream(tmp_path).write(make_run())
-    found = compose(measure.load_run(folder))
+    found = compose(load_run(folder))
     for text in (render_table(found), render_markdown(found)):
         assert "What stands out" in text
         assert "cliff" in text
@@ -350,7 +351,7 @@ def test_calls_outside_of_transactions_are_in_every_form_that_people_read(tmp_pa
     writer.record("0/0/measured/save/open/ok/expected", [300] * 30)
     writer.record("0/0/measured/-/write/ok/expected", [300] * 4, moved=4096)
     writer.record("0/0/measured/-/stat/ENOENT/unexpected", [300] * 39)
-    record = measure.load_run(writer.write(make_run()))
+    record = load_run(writer.write(make_run()))
     found = compose(record)
     lines = [line.split() for line in render_table(found).splitlines()]
     assert ["no", "transaction", "43", "39", "43/s", "4.10", "kB"] in lines
@@ -386,7 +387,7 @@ def test_a_long_name_is_parted_from_what_is_said_of_it(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("a", [1000] * 30)
     folder = writer.write(make_run(targets=(make_target(name=name),)))
-    text = render_table(compose(measure.load_run(folder)))
+    text = render_table(compose(load_run(folder)))
     assert f"target {name}  /" in text
 
 

@@ -7,12 +7,14 @@ from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from replayer import measure
+from replayer._native import Histogram
 from replayer.cli import main
-from replayer.measure import Histogram, by_size, find_sweeps
+from replayer.measure.record import load_run
+from replayer.measure.run import PlanFacts, StatedThreshold
+from replayer.measure.summary import by_size, find_sweeps
+from replayer.measure.units import format_ratio, format_time_ns
 from replayer.report.charts import WIDTH, Axis, Chart, LinearScale, LogScale, draw_percentiles, mark
 from replayer.report.html import render_chart, render_html
 from replayer.scenario.loading import load_scenario
@@ -61,7 +63,7 @@ class Page(HTMLParser):
 
 
 def page_of(*folders: Path) -> Page:
-    page = Page(render_html([measure.load_run(folder) for folder in folders]))
+    page = Page(render_html([load_run(folder) for folder in folders]))
     assert page.open == []
     return page
 
@@ -117,7 +119,7 @@ def test_the_sections_come_in_the_order_in_which_a_reader_asks(ranked: Path) -> 
 
 
 def test_the_page_needs_no_network_and_forbids_itself_one(ranked: Path) -> None:
-    text = render_html([measure.load_run(ranked)])
+    text = render_html([load_run(ranked)])
     page = Page(text)
     assert {"link", "img", "iframe", "object"} & set(page.counts) == set()
     assert page.values("src") == page.values("href") == []
@@ -126,7 +128,7 @@ def test_the_page_needs_no_network_and_forbids_itself_one(ranked: Path) -> None:
 
 
 def test_a_page_is_light_and_dark_and_small(ranked: Path) -> None:
-    text = render_html([measure.load_run(ranked)])
+    text = render_html([load_run(ranked)])
     assert "prefers-color-scheme: dark" in text
     assert 'id="theme"' in text
     assert "@media print" in text
@@ -149,7 +151,7 @@ def test_every_op_of_every_target_is_in_the_figures(ranked: Path) -> None:
 
 
 def test_bars_are_as_long_as_their_values(ranked: Path) -> None:
-    text = render_html([measure.load_run(ranked)])
+    text = render_html([load_run(ranked)])
     bars = re.findall(r'<svg viewBox="0 0 100 10".*?<rect [^>]*width="([\d.]+)"', text)
     best, worst = sorted(map(float, bars[:2]))
     assert worst == 100
@@ -194,7 +196,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     writer.transaction(name, noisy(1, 1e6, 50))
     folder = writer.write(make_run(targets=(make_target(name=name),)))
-    text = render_html([measure.load_run(folder)])
+    text = render_html([load_run(folder)])
     assert "<script>alert" not in text
     assert "\x1b" not in text
     assert html.escape("<script>alert(1)</script>") in text
@@ -204,7 +206,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 
 def test_the_head_says_the_verdict_for_somebody_who_decides(tmp_path: Path) -> None:
-    stated = (measure.StatedThreshold(text="page.p50 < 1us", source="here"),)
+    stated = (StatedThreshold(text="page.p50 < 1us", source="here"),)
     folder = write_run(tmp_path / "run", [1e6, 3e6], thresholds=stated)
     said = " ".join(page_of(folder).texts)
     assert "Not good enough: 2 of 2 thresholds failed, first page.p50 < 1us on t0" in said
@@ -233,14 +235,14 @@ def test_too_few_data_are_said_instead_of_a_guess(tmp_path: Path) -> None:
 
 
 def test_runs_of_different_plans_are_ranked_when_told_to(tmp_path: Path) -> None:
-    plan = measure.PlanFacts(name="other", fingerprint="f" * 64, seed=2, scenario="other.yaml")
+    plan = PlanFacts(name="other", fingerprint="f" * 64, seed=2, scenario="other.yaml")
     left, right = write_run(tmp_path / "a", [1e6]), write_run(tmp_path / "b", [1e6], plan=plan)
-    records = [measure.load_run(folder) for folder in (left, right)]
+    records = [load_run(folder) for folder in (left, right)]
     assert "Ranking" in Page(render_html(records, "different plans")).headings
 
 
 def test_runs_of_different_plans_stand_beside_each_other_unranked(tmp_path: Path) -> None:
-    plan = measure.PlanFacts(name="other", fingerprint="f" * 64, seed=2, scenario="other.yaml")
+    plan = PlanFacts(name="other", fingerprint="f" * 64, seed=2, scenario="other.yaml")
     left, right = write_run(tmp_path / "a", [1e6]), write_run(tmp_path / "b", [1e6], plan=plan)
     headings = page_of(left, right).headings
     assert "Ranking" not in headings
@@ -264,7 +266,7 @@ def test_the_command_writes_a_new_file_and_overwrites_none(
 
 def test_a_percentile_line_passes_through_the_percentiles() -> None:
     times = noisy(5, 1e6, 10_000)
-    chart = draw_percentiles("page", {"disk": Histogram.from_v2(encode(times))})
+    chart = draw_percentiles("page", {"disk": Histogram(encode(times))})
     assert chart is not None
     drawn = render_chart(chart)
     found = dict(re.findall(r"(p9\d(?:\.\d+)?): ([\d.]+) ms", drawn))
@@ -273,13 +275,19 @@ def test_a_percentile_line_passes_through_the_percentiles() -> None:
         place = min(int(float(percent[1:]) / 100 * len(times)), len(times) - 1)
         assert float(value) == pytest.approx(ranked_times[place] / 1e6, rel=0.02)
     assert len(found) > 5
-    assert f"slowest: {measure.format_time_ns(Histogram.from_v2(encode(times)).max)}" in drawn
+    assert f"slowest: {format_time_ns(Histogram(encode(times)).max)}" in drawn
+
+
+def histogram(counts: dict[int, int]) -> Histogram:
+    found = Histogram()
+    for value, count in counts.items():
+        found.record(value, count)
+    return found
 
 
 @pytest.mark.parametrize("samples", [3_000_000, 20_000_000])
 def test_no_percentile_of_many_samples_is_called_the_hundredth(samples: int) -> None:
-    layout = Histogram.from_v2(encode([1])).layout
-    found = Histogram(layout, np.arange(1000, 1003), np.array([samples, 10, 1]))
+    found = histogram({1000: samples, 1001: 10, 1002: 1})
     chart = draw_percentiles("page", {"disk": found})
     assert chart is not None
     drawn = render_chart(chart)
@@ -288,8 +296,7 @@ def test_no_percentile_of_many_samples_is_called_the_hundredth(samples: int) -> 
 
 
 def test_names_of_percentiles_lie_beside_each_other_and_inside_the_picture() -> None:
-    layout = Histogram.from_v2(encode([1])).layout
-    found = Histogram(layout, np.arange(1000, 1003), np.array([2_000_000_000, 10, 1]))
+    found = histogram({1000: 2_000_000_000, 1001: 10, 1002: 1})
     chart = draw_percentiles("page", {"disk": found})
     assert chart is not None
     drawn = render_chart(chart)
@@ -302,9 +309,7 @@ def test_names_of_percentiles_lie_beside_each_other_and_inside_the_picture() -> 
 
 
 def test_the_slowest_sample_is_on_the_percentile_line_however_few_there_are() -> None:
-    chart = draw_percentiles(
-        "stream", {"efs": Histogram.from_v2(encode([10**10] * 326 + [4 * 10**12]))}
-    )
+    chart = draw_percentiles("stream", {"efs": Histogram(encode([10**10] * 326 + [4 * 10**12]))})
     assert chart is not None
     drawn = render_chart(chart)
     assert "slowest: 4,000 s" in drawn
@@ -324,7 +329,7 @@ def test_transactions_of_a_sweep_come_by_size() -> None:
      (3353.49, "3,350"), (0.488, "0.49"), (0.0768, "0.077"), (0.0012, "0.0012")],
 )  # fmt: skip
 def test_a_ratio_has_no_more_digits_than_it_is_worth(value: float, text: str) -> None:
-    assert measure.format_ratio(value) == text
+    assert format_ratio(value) == text
 
 
 def test_scales_place_ends_at_ends_and_name_round_values() -> None:

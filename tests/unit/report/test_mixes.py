@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import measure
+from replayer._native import Histogram
+from replayer.analysis.resampling import Mixture
+from replayer.measure.summarise import Of, samples_of
 from replayer.report.comparing import compare
 from replayer.report.document import Comparison, ComparisonRow
 from tests.unit.report.contenders import load
@@ -42,11 +44,11 @@ def together(comparison: Comparison) -> dict[str, tuple[ComparisonRow, ...]]:
 def test_all_transactions_are_pooled(tmp_path: Path) -> None:
     mix = [("look", 1e6, 36), ("save", 30e6, 24)]
     record = load(write_mix(tmp_path / "run", [mix, [(n, 3 * ns, calls) for n, ns, calls in mix]]))
-    pooled = [measure.samples_of(record, measure.Of(0, n, "transaction")) for n, _, _ in mix]
+    pooled = [samples_of(record, Of(0, n, "transaction")) for n, _, _ in mix]
     comparison = compare([record])
     for figure, percent in (("p50", 50), ("p95", 95), ("p99", 99)):
         best, other = together(comparison)[figure]
-        assert best.value == measure.Histogram.merged(pooled).percentile(percent)
+        assert best.value == Histogram.merged(pooled).percentile(percent)
         assert other.claim == "differs"
         assert other.ratio == pytest.approx(3, rel=0.2)
     median, slow = comparison.headline
@@ -73,13 +75,13 @@ def test_a_mix_of_which_a_target_lacks_a_part_is_that_which_all_have(tmp_path: P
 
 
 def test_a_transaction_that_a_round_lacks_leaves_its_share_to_the_others() -> None:
-    mixture = measure.Mixture([histogram([5] * 100), histogram([])], [0.5, 0.5])
+    mixture = Mixture([histogram([5] * 100), histogram([])], [0.5, 0.5])
     assert (mixture.percentile(50), mixture.count) == (5, 100)
-    assert measure.Mixture([histogram([])], [1.0]).percentile(50) is None
+    assert Mixture([histogram([])], [1.0]).percentile(50) is None
 
 
-def histogram(samples: Sequence[int]) -> measure.Histogram:
-    return measure.Histogram.from_v2(encode(samples))
+def histogram(samples: Sequence[int]) -> Histogram:
+    return Histogram(encode(samples))
 
 
 def test_a_mixture_is_that_of_samples_as_often_as_their_share() -> None:
@@ -88,15 +90,13 @@ def test_a_mixture_is_that_of_samples_as_often_as_their_share() -> None:
     parts = [histogram(fast.tolist()), histogram(slow.tolist())]
     repeated = histogram([*fast.tolist(), *np.repeat(slow, 4).tolist()])
     for percent in (1, 50, 80, 95, 99):
-        assert measure.Mixture(parts, [0.5, 0.5]).percentile(percent) == repeated.percentile(
-            percent
-        )
-        plain = measure.Mixture(parts, [0.8, 0.2]).percentile(percent)
-        assert plain == measure.Histogram.merged(parts).percentile(percent)
+        assert Mixture(parts, [0.5, 0.5]).percentile(percent) == repeated.percentile(percent)
+        plain = Mixture(parts, [0.8, 0.2]).percentile(percent)
+        assert plain == Histogram.merged(parts).percentile(percent)
 
 
 def test_few_samples_of_a_large_share_support_no_percentile() -> None:
-    mixture = measure.Mixture([histogram([1] * 10_000), histogram([2] * 10)], [0.5, 0.5])
+    mixture = Mixture([histogram([1] * 10_000), histogram([2] * 10)], [0.5, 0.5])
     assert mixture.count == 40
     assert mixture.percentile(95) == 2
     assert mixture.percentile(99) is None

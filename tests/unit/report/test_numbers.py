@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer import measure
-from replayer.measure import format_time_ns
+from replayer.measure.units import (
+    format_duration,
+    format_factor,
+    format_number,
+    format_seconds,
+    format_share,
+    format_time_ns,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +41,8 @@ def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
 def test_numbers_have_three_digits_or_are_whole_and_are_no_powers_of_ten(
     value: float, text: str
 ) -> None:
-    assert measure.format_number(value) == text
-    assert measure.format_seconds(value) == f"{text} s"
+    assert format_number(value) == text
+    assert format_seconds(value) == f"{text} s"
 
 
 @pytest.mark.parametrize(
@@ -47,8 +53,8 @@ def test_numbers_have_three_digits_or_are_whole_and_are_no_powers_of_ten(
 def test_durations_and_factors_have_three_digits_however_they_are_rounded(
     value: float, text: str
 ) -> None:
-    assert measure.format_duration(value) == f"{text} s"
-    assert measure.format_factor(value) == f"{text} times"
+    assert format_duration(value) == f"{text} s"
+    assert format_factor(value) == f"{text} times"
 
 
 @pytest.mark.parametrize(
@@ -56,4 +62,4 @@ def test_durations_and_factors_have_three_digits_however_they_are_rounded(
     [(0.0, "0 %"), (0.0025, "0.25 %"), (0.1234, "12.3 %"), (1.0, "100 %"), (58.46, "5,850 %")],
 )
 def test_shares_have_three_digits_and_no_powers_of_ten(value: float, text: str) -> None:
-    assert measure.format_share(value) == text
+    assert format_share(value) == text

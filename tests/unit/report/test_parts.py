@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
 from replayer.cli import main
-from replayer.measure import DatasetPart, PlanFacts
+from replayer.measure.record import load_run
+from replayer.measure.run import DatasetPart, PlanFacts
 from replayer.report.composition import compose
 from replayer.report.description import describe_run
 from replayer.report.html import render_html
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_every_form_of_report_says_which_part_was_used(folder: Path) -> None:
-    record = measure.load_run(folder)
+    record = load_run(folder)
     document = compose(record)
     assert ("a part only", SAYS) in list(describe_run(document))
     assert SAYS in render_table(document)

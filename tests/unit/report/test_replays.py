@@ -11,8 +11,9 @@ from xml.etree import ElementTree as ET
 import jsonschema
 import pytest
 
-from replayer import measure
-from replayer.measure import Counted, ReplayFacts
+from replayer.measure.record import load_run
+from replayer.measure.replay import Counted, OrderFacts, ReplayFacts, counted
+from replayer.measure.run import StatedThreshold
 from replayer.report.composition import compose
 from replayer.report.document import Document
 from replayer.report.html import render_html
@@ -102,10 +103,10 @@ def document(folder: Path, found: ReplayFacts | None, late_ns: int = 1000) -> Do
     writer.record("1/0/measured/site/open/ok/unexpected", [2000])
     run = make_run(
         targets=(make_target(), make_target(1, "other")),
-        thresholds=(measure.StatedThreshold(text="errors == 0", source="as recorded"),),
+        thresholds=(StatedThreshold(text="errors == 0", source="as recorded"),),
         replay=found,
     )
-    made = compose(measure.load_run(writer.write(run)))
+    made = compose(load_run(writer.write(run)))
     return made.model_copy(update={"folder": "replayer-runs/20261121T024839-ab12"})
 
 
@@ -144,7 +145,7 @@ def test_order_that_was_not_kept_fails_the_run_and_order_that_was_does_not(tmp_p
     clean = replay(results={**RESULTS, "diverged": [], "examples": []})
     for violated, outcome in ((0, "pass"), (1, "fail")):
         kept = clean.model_copy(
-            update={"order": measure.OrderFacts.model_validate({**ORDER, "violated": violated})}
+            update={"order": OrderFacts.model_validate({**ORDER, "violated": violated})}
         )
         (*_, judged) = document(tmp_path / str(violated), kept).verdict.judgements
         assert (judged.threshold, judged.outcome) == ("order kept", outcome)
@@ -180,7 +181,7 @@ def test_every_form_says_at_the_top_what_of_a_replay_the_recorder_may_have_made(
     text = render_table(found)
     assert text.index("up to 30 %") < text.index("What was measured")
     assert text.index("--pace asap") < text.index("What was measured")
-    page = render_html([measure.load_run(tmp_path / "run")])
+    page = render_html([load_run(tmp_path / "run")])
     for form in (html.unescape(page), render_markdown(found).replace("\\", "")):
         assert form.index(says) < form.index("--pace asap") < form.index("mine/site")
     suite = ET.fromstring(render_junit(found))[0]  # noqa: S314 - ours
@@ -234,7 +235,7 @@ def test_junit_has_a_failed_case_where_events_diverged_only(tmp_path: Path) -> N
 
 
 def test_counts_come_most_frequent_first() -> None:
-    assert measure.counted({"b": 1, "a": 1, "c": 5}) == (
+    assert counted({"b": 1, "a": 1, "c": 5}) == (
         Counted(name="c", count=5),
         Counted(name="a", count=1),
         Counted(name="b", count=1),

@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from replayer import measure
+from replayer.measure.record import load_run
+from replayer.measure.run import StatedThreshold
 from replayer.report.composition import compose
 from replayer.report.csv_form import render_csv
 from replayer.report.html import render_html
@@ -23,8 +24,8 @@ def test_every_form_says_that_a_maximum_is_a_bound(tmp_path: Path) -> None:
     writer.transaction("stream", [10**10] * 200)
     writer.call("stream")
     writer.record("0/0/measured/stream/transaction/cancelled/expected", [40 * 10**9])
-    limit = measure.StatedThreshold(text="stream.max < 60s", source="--threshold")
-    record = measure.load_run(writer.write(make_run(thresholds=(limit,))))
+    limit = StatedThreshold(text="stream.max < 60s", source="--threshold")
+    record = load_run(writer.write(make_run(thresholds=(limit,))))
     document = compose(record)
     bound = "\N{GREATER-THAN OR EQUAL TO} 40.0 s"
     said = "1 transaction on local had not ended when its turn did: stream had lasted 40.0 s"

@@ -4,7 +4,7 @@ import html
 import json
 from pathlib import Path
 
-from replayer import measure
+from replayer.measure.record import RunRecord, load_run
 from replayer.report.comparing import compare
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.composition import compose
@@ -15,7 +15,7 @@ from replayer.report.table import render_table
 from tests.unit.runs import RunWriter, make_run, make_target
 
 
-def few_on_nfs(folder: Path) -> measure.RunRecord:
+def few_on_nfs(folder: Path) -> RunRecord:
     """Two targets, of which one has 20 slow pages, and both 40 quick ones."""
     writer = RunWriter(folder)
     for second in range(8):
@@ -24,7 +24,7 @@ def few_on_nfs(folder: Path) -> measure.RunRecord:
             writer.transaction("quick", [10**3 * (target + 1)] * 5, place, span)
             writer.transaction("slow", [10**6] * (5 if target == 0 else 2), place, span)
     targets = (make_target(), make_target(1, "nfs"))
-    return measure.load_run(writer.write(make_run(targets=targets)))
+    return load_run(writer.write(make_run(targets=targets)))
 
 
 NOT_RANKED = (
@@ -68,7 +68,7 @@ def test_of_several_targets_the_one_with_too_few_samples_alone_is_left_out(tmp_p
     for target, count in enumerate((40, 40, 3)):
         writer.transaction("page", [10**6] * count, f"{target}/0")
     targets = tuple(make_target(index, f"t{index}") for index in range(3))
-    document = compose(measure.load_run(writer.write(make_run(targets=targets))))
+    document = compose(load_run(writer.write(make_run(targets=targets))))
     median = document.ranking[0]
     assert {place.target for place in median.places} == {"t0", "t1"}
     (few,) = document.unranked[0].lacking
@@ -85,7 +85,7 @@ def test_calls_that_only_find_the_end_of_a_file_are_told_beside_the_figures(
     step = {"do": "call", "op": "copy_file_range", "expect": ["ok"]}
     plan = {"transactions": [{"name": "copy", "steps": [{"do": "repeat", "steps": [step]}]}]}
     (folder / "plan.json").write_text(json.dumps(plan))
-    record = measure.load_run(folder)
+    record = load_run(folder)
     document = compose(record)
     assert document.finds_ends == ("copy/copy_file_range",)
     says = "copy/copy_file_range: the last call on each file moves nothing, it finds the end"
@@ -96,4 +96,4 @@ def test_calls_that_only_find_the_end_of_a_file_are_told_beside_the_figures(
     ):
         assert says in text
     (folder / "plan.json").unlink()
-    assert compose(measure.load_run(folder)).finds_ends == ()
+    assert compose(load_run(folder)).finds_ends == ()

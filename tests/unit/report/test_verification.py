@@ -1,6 +1,6 @@
 """What verifying found is told whole: also what was read back at the end, and what was not."""
 
-from replayer.measure import LastReading, Verification, WrongBlocks, WrongFile
+from replayer.measure.verification import LastReading, Verification, WrongBlocks, WrongFile
 from replayer.report.description import describe_verification
 
 NONE = WrongBlocks(torn=0, swapped=0, lost=0, stale=0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replayer.measure import Divergence
+from replayer.measure.replay import Divergence
 from replayer.run.replays import Circumstances, likely_cause
 
 

@@ -1,17 +1,17 @@
 """What is served of several runs of one process, as a page has them."""
 
-from replayer._native import Histogram
-from replayer.run.ledger import Ledger, MadeInterval, MadeRow
+from replayer._native import Histogram, Interval, Row
+from replayer.run.ledger import Ledger
 from replayer.run.metrics import Meter, render_metrics
 from replayer.run.progress import Tick
 
 
-def measured(target: int, count: int) -> MadeInterval:
+def measured(target: int, count: int) -> Interval:
     times = Histogram()
     for _ in range(count):
         times.record(1000)
-    row = MadeRow(target, 0, "measured", "look", "transaction", "ok", True, 0, times)  # noqa: FBT003
-    return MadeInterval(0, 1_000_000_000, 1, (row,))
+    row = Row(target, 0, "measured", "look", "transaction", "ok", True, 0, times)  # noqa: FBT003
+    return Interval(0, 1_000_000_000, 1, (row,))
 
 
 def test_figures_are_of_their_target_whatever_others_a_run_has() -> None:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from replayer._native import Histogram
+from replayer._native import Histogram, Interval, Row
 from replayer.report.style import text_width
-from replayer.run.ledger import Ledger, MadeInterval, MadeRow
+from replayer.run.ledger import Ledger
 from replayer.run.progress import Hang, LineProgress, QuietProgress, Tick, _make_table
 
 
@@ -22,15 +22,15 @@ def tick() -> Tick:
         _row("look", "ok", [1000] * 10),
         _row("look", "failed", [9_000_000_000]),
     ]
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    ledger.add(Interval(0, 1_000_000_000, 1, rows))
     return Tick("measured", 1, None, ledger, ("near",))
 
 
-def _row(name: str, outcome: str, times_ns: list[int]) -> MadeRow:
+def _row(name: str, outcome: str, times_ns: list[int], target: int = 0) -> Row:
     times = Histogram()
     for time_ns in times_ns:
         times.record(time_ns)
-    return MadeRow(0, 0, "measured", name, "transaction", outcome, outcome == "ok", 0, times)
+    return Row(target, 0, "measured", name, "transaction", outcome, outcome == "ok", 0, times)
 
 
 def line_of(state: Tick) -> str:
@@ -44,7 +44,7 @@ def test_a_line_shows_times_of_what_succeeded() -> None:
     assert "look p50 1.00 µs p95 \N{EN DASH}" in line
     assert "11 errors" in line
     ledger = Ledger()
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, [_row("broken", "failed", [7_000_000] * 10)]))
+    ledger.add(Interval(0, 1_000_000_000, 1, [_row("broken", "failed", [7_000_000] * 10)]))
     line = line_of(Tick("measured", 1, None, ledger, ("near",)))
     assert "broken p50 \N{EN DASH} p95 \N{EN DASH}" in line
 
@@ -52,7 +52,7 @@ def test_a_line_shows_times_of_what_succeeded() -> None:
 def test_a_line_shows_the_most_frequent_transactions_that_fit() -> None:
     ledger = Ledger()
     rows = [_row(f"page-{number}", "ok", [1000] * number) for number in range(1, 30)]
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    ledger.add(Interval(0, 1_000_000_000, 1, rows))
     line = line_of(Tick("measured", 1, 9, ledger, ("near",)))
     assert line.endswith(", 9 s left\n")
     line = line_of(Tick("measured", 1, None, ledger, ("near",)))
@@ -61,8 +61,8 @@ def test_a_line_shows_the_most_frequent_transactions_that_fit() -> None:
 
 def test_a_line_shows_transactions_of_the_target_whose_turn_it_is() -> None:
     ledger = Ledger()
-    rows = [_row("look", "ok", [1000]), replace(_row("look", "ok", [5000]), target=1)]
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    rows = [_row("look", "ok", [1000]), _row("look", "ok", [5000], target=1)]
+    ledger.add(Interval(0, 1_000_000_000, 1, rows))
     for target, p50 in ((0, "1.00 µs"), (1, "5.00 µs")):
         line = line_of(Tick("measured", 1, None, ledger, ("near", "far"), target=target))
         assert line.endswith(f" | look p50 {p50} p95 \N{EN DASH}\n")
@@ -87,7 +87,7 @@ names = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=
 def test_a_line_in_a_pipe_is_at_most_80_columns_wide(state: Tick, transactions: list[str]) -> None:
     ledger = Ledger()
     rows = [_row(name, "ok", [1000]) for name in transactions]
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    ledger.add(Interval(0, 1_000_000_000, 1, rows))
     (line,) = line_of(replace(state, ledger=ledger)).splitlines()
     assert text_width(line) <= 80
 
@@ -114,7 +114,7 @@ def test_the_table_shows_times_of_what_succeeded() -> None:
 def test_the_table_shows_a_percentile_from_as_many_samples_on_as_reports() -> None:
     ledger = Ledger()
     rows = [_row(f"{count}", "ok", [1000] * count) for count in (19, 20, 99, 100)]
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    ledger.add(Interval(0, 1_000_000_000, 1, rows))
     console = Console(file=io.StringIO(), width=120, record=True)
     console.print(_make_table(Tick("measured", 1, None, ledger, ("near",))))
     lines = [line.split() for line in console.export_text().splitlines()]
@@ -125,7 +125,7 @@ def test_the_table_shows_a_percentile_from_as_many_samples_on_as_reports() -> No
 def test_names_are_shown_as_they_are() -> None:
     ledger = Ledger()
     rows = [_row(name, "ok", [1000]) for name in ("GET [/api]", "[red] page")]
-    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    ledger.add(Interval(0, 1_000_000_000, 1, rows))
     console = Console(file=io.StringIO(), width=120, record=True)
     console.print(_make_table(Tick("measured", 1, None, ledger, ("[/near]", "[far]"))))
     shown = console.export_text()
@@ -136,12 +136,12 @@ def test_names_are_shown_as_they_are() -> None:
 def test_a_rate_is_told_once_it_rests_on_more_than_a_first_slice() -> None:
     ledger = Ledger()
     rows = [_row("look", "ok", [1000])]
-    ledger.add(MadeInterval(0, 50_000_000, 1, rows))
+    ledger.add(Interval(0, 50_000_000, 1, rows))
     assert ledger.rate is None
     said = io.StringIO()
     LineProgress(said).tick(Tick("measured", 1, None, ledger, ("near",)))
     assert "measured, 1 user, 0 errors" in said.getvalue()
-    ledger.add(MadeInterval(50_000_000, 1_050_000_000, 1, rows))
+    ledger.add(Interval(50_000_000, 1_050_000_000, 1, rows))
     assert ledger.rate == pytest.approx(2 / 1.05)
 
 
@@ -152,7 +152,7 @@ def test_a_turn_begins_without_the_rate_of_the_one_before() -> None:
     assert state.ledger.rate is None
     assert state.ledger.count == 21
     rows = [_row("look", "ok", [1000])]
-    state.ledger.add(MadeInterval(1_000_000_000, 5_000_000_000, 1, rows))
+    state.ledger.add(Interval(1_000_000_000, 5_000_000_000, 1, rows))
     said = io.StringIO()
     LineProgress(said).tick(state)
     assert "measured, 1 user, 0.25 transactions/s" in said.getvalue()

@@ -10,7 +10,8 @@ import pytest
 from replayer.errors import ReplayerError
 from replayer.fio.amounts import bytes_needed, seconds_needed
 from replayer.fio.jobs import load_jobs, shipped_jobs
-from replayer.measure import load_run, summarise
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
 from replayer.report.style import Style
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_folder

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from replayer import measure
+from replayer.measure.record import load_run
+from replayer.measure.run import StatedThreshold
+from replayer.measure.summarise import summarise
 from replayer.verdict.judgement import Verdict, judge
 from tests.unit.runs import RunWriter, make_run
 
 
 def judged(writer: RunWriter, *thresholds: str, **changes: object) -> Verdict:
-    stated = tuple(measure.StatedThreshold(text=text, source="--threshold") for text in thresholds)
-    record = measure.load_run(writer.write(make_run(thresholds=stated, **changes)))
-    return judge(record, measure.summarise(record))
+    stated = tuple(StatedThreshold(text=text, source="--threshold") for text in thresholds)
+    record = load_run(writer.write(make_run(thresholds=stated, **changes)))
+    return judge(record, summarise(record))
 
 
 def pages(folder: Path, samples: Sequence[int]) -> RunWriter:

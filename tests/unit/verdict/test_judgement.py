@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replayer import measure
+from replayer.measure.clients import TaskFailure
+from replayer.measure.health import Health
+from replayer.measure.pacing import pacing_warnings
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.run import Process, this_process
+from replayer.measure.summarise import summarise
 from replayer.verdict.judgement import judge
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 from tests.unit.verdict.judged import judged, pages
@@ -87,7 +92,7 @@ def test_errors_fail_even_when_the_client_was_saturated(tmp_path: Path) -> None:
     ],
 )
 def test_a_slow_figure_that_may_be_the_clients_proves_nothing(
-    tmp_path: Path, health: measure.Health, reason: str
+    tmp_path: Path, health: Health, reason: str
 ) -> None:
     writer = pages(tmp_path, [10**9] * 20)
     verdict = judged(writer, "page.p95 < 1ms", health=health)
@@ -130,15 +135,15 @@ def test_the_exit_code_of_a_run_that_failed_is_that_of_its_failure(tmp_path: Pat
 @pytest.mark.parametrize(
     ("process", "says"),
     [
-        (measure.this_process(), "missed in a run that has not ended yet"),
+        (this_process(), "missed in a run that has not ended yet"),
         (
-            measure.this_process().model_copy(update={"start_ticks": 1}),
+            this_process().model_copy(update={"start_ticks": 1}),
             "missed when the run was killed",
         ),
     ],
 )
 def test_a_limit_that_is_missed_in_what_a_run_has_measured_by_now_proves_nothing(
-    tmp_path: Path, process: measure.Process, says: str
+    tmp_path: Path, process: Process, says: str
 ) -> None:
     found = pages(tmp_path, [10**9] * 20)
     verdict = judged(found, "page.p95 < 1ms", status="running", ended=None, process=process)
@@ -266,10 +271,10 @@ def test_a_round_without_a_file_call_proves_nothing(tmp_path: Path) -> None:
 def test_one_transaction_of_several_without_a_file_call_is_a_warning(tmp_path: Path) -> None:
     writer = pages(tmp_path, [1000] * 20)
     writer.transaction("think", [1000] * 20)
-    record = measure.load_run(writer.write(make_run()))
-    summary = measure.summarise(record)
+    record = load_run(writer.write(make_run()))
+    summary = summarise(record)
     assert judge(record, summary).exit_code == 0
-    (warning,) = measure.pacing_warnings(record.run.load, summary, None)
+    (warning,) = pacing_warnings(record.run.load, summary, None)
     assert (warning.kind, warning.message) == (
         "no calls",
         "think made no file call on local: what took time in it is not the mount",
@@ -302,11 +307,11 @@ def test_a_schedule_that_was_not_followed_proves_nothing(
 ) -> None:
     writer = pages(tmp_path, [1000] * 100)
     events = [{"t_s": 1.0, "kind": "ending", "target": 0, "round": 0, "unbegun": unbegun}]
-    record = measure.load_run(writer.write(make_run(load=make_load(loop="open")), events))
-    summary = measure.summarise(record)
+    record = load_run(writer.write(make_run(load=make_load(loop="open")), events))
+    summary = summarise(record)
     verdict = judge(record, summary)
     assert (verdict.exit_code, len(verdict.reasons)) == (exit_code, reasons)
-    (warning,) = measure.pacing_warnings(record.run.load, summary, None)
+    (warning,) = pacing_warnings(record.run.load, summary, None)
     assert f"{unbegun} of {100 + unbegun} arrivals on local were never begun" in warning.message
     assert all(reason in warning.message for reason in verdict.reasons)
 
@@ -316,8 +321,8 @@ def test_users_that_went_on_after_the_end_are_told(tmp_path: Path) -> None:
     for end_s, kinds in ((0.9, []), (1.0, ["measured longer"])):
         events = [{"t_s": end_s, "kind": "ending", "target": 0, "round": 0, "unbegun": 0}]
         load = make_load(duration_s=0.8)
-        record = measure.load_run(writer.write(make_run(load=load), events))
-        found = measure.pacing_warnings(load, measure.summarise(record), None)
+        record = load_run(writer.write(make_run(load=load), events))
+        found = pacing_warnings(load, summarise(record), None)
         assert [warning.kind for warning in found] == kinds
 
 
@@ -329,8 +334,8 @@ def test_how_long_users_went_on_is_told_in_plain_digits(tmp_path: Path) -> None:
         {"t_s": 3903.2, "kind": "phase", "phase": "idle"},
     ]
     load = make_load(duration_s=3600.0)
-    record = measure.load_run(writer.write(make_run(load=load), events))
-    (warning,) = measure.pacing_warnings(load, measure.summarise(record), None)
+    record = load_run(writer.write(make_run(load=load), events))
+    (warning,) = pacing_warnings(load, summarise(record), None)
     assert warning.message.startswith(
         "local was measured for 3,903 s, 3,600 s were asked for: users went on"
     )
@@ -343,7 +348,7 @@ def test_a_folder_that_is_gone_is_the_environments_whatever_was_measured(tmp_pat
 
 
 def test_a_request_that_failed_fails_the_run_and_is_named(tmp_path: Path) -> None:
-    failures = (measure.TaskFailure(what="request", raised="GET /: 500", place=None, count=3),)
+    failures = (TaskFailure(what="request", raised="GET /: 500", place=None, count=3),)
     verdict = judged(pages(tmp_path, [5]), task_failures=failures)
     (judgement,) = verdict.judgements
     assert (verdict.outcome, judgement.threshold) == ("fail", "other requests succeed")
@@ -352,8 +357,8 @@ def test_a_request_that_failed_fails_the_run_and_is_named(tmp_path: Path) -> Non
 
 def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
     failures = (
-        measure.TaskFailure(raised="ValueError: my bug", place="pages.py:7", count=30),
-        measure.TaskFailure(raised="KeyError: 'x'", place=None, count=2),
+        TaskFailure(raised="ValueError: my bug", place="pages.py:7", count=30),
+        TaskFailure(raised="KeyError: 'x'", place=None, count=2),
     )
     verdict = judged(pages(tmp_path, [5]), task_failures=failures)
     (judgement,) = verdict.judgements
@@ -363,12 +368,12 @@ def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
     )
 
 
-def late(folder: Path, lag_ns: int, loop: str) -> tuple[measure.RunRecord, RunWriter]:
+def late(folder: Path, lag_ns: int, loop: str) -> tuple[RunRecord, RunWriter]:
     """Thirty pages that took 1 ms each, from their start, and began late."""
     writer = RunWriter(folder)
     for part, ns in (("", 10**6 + lag_ns), (".service", 10**6), (".lag", lag_ns)):
         writer.record(f"0/0/measured/page/transaction{part}/ok/expected", [ns] * 30)
-    return measure.load_run(writer.write(make_run(load=make_load(loop=loop)))), writer
+    return load_run(writer.write(make_run(load=make_load(loop=loop)))), writer
 
 
 @pytest.mark.parametrize(
@@ -383,7 +388,7 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
     says = "5.00 ms: missed as users were woken late by this client; from the start of each it is"
     assert (f"{says} 1.00 ms" == verdict.judgements[0].says) is (loop == "closed")
     assert judged(writer, "page.p95 < 500us", load=record.run.load).outcome == "fail"
-    found = [*measure.pacing_warnings(record.run.load, measure.summarise(record), None)]
+    found = [*pacing_warnings(record.run.load, summarise(record), None)]
     assert len(found) == warnings
     if found:
         assert found[0].kind == "begun late"
@@ -392,4 +397,4 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
 
 def test_a_little_lag_of_a_closed_loop_is_not_worth_a_word(tmp_path: Path) -> None:
     record, _ = late(tmp_path, 10**5, "closed")
-    assert not [*measure.pacing_warnings(record.run.load, measure.summarise(record), None)]
+    assert not [*pacing_warnings(record.run.load, summarise(record), None)]

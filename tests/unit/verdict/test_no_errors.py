@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
+from replayer.measure.record import load_run
+from replayer.measure.run import StatedThreshold
+from replayer.measure.summarise import summarise
 from replayer.verdict.judgement import judge
 from tests.unit.runs import RunWriter, make_run, make_target
 from tests.unit.verdict.judged import broken, pages
@@ -14,12 +16,12 @@ def test_the_default_yields_to_a_threshold_on_errors_of_one_target(tmp_path: Pat
     writer = pages(tmp_path, [1000] * 20)
     writer.transaction("page", [1000] * 20, "1/0")
     stated = (
-        measure.StatedThreshold(text="nfs:errors < 1%", source="--threshold"),
-        measure.StatedThreshold(text="errors == 0", source="default"),
+        StatedThreshold(text="nfs:errors < 1%", source="--threshold"),
+        StatedThreshold(text="errors == 0", source="default"),
     )
     run = make_run(thresholds=stated, targets=(make_target(), make_target(1, "nfs")))
-    record = measure.load_run(writer.write(run))
-    found = judge(record, measure.summarise(record)).judgements
+    record = load_run(writer.write(run))
+    found = judge(record, summarise(record)).judgements
     assert [(each.threshold, each.target) for each in found] == [
         ("nfs:errors < 1%", "nfs"),
         ("errors == 0", "local"),
@@ -39,10 +41,10 @@ def with_no_errors(folder: Path, *thresholds: str) -> list[tuple[str, str, str]]
     writer.record(f"{tag}/save/open/ok/expected", [1000] * 10)
     writer.record(f"{tag}/save/write/EACCES/unexpected", [1000] * 10)
     writer.record(f"{tag}/-/stat/EACCES/unexpected", [1000] * 3)
-    stated = [measure.StatedThreshold(text=text, source="--threshold") for text in thresholds]
-    stated.append(measure.StatedThreshold(text="errors == 0", source="default"))
-    record = measure.load_run(writer.write(make_run(thresholds=tuple(stated))))
-    found = judge(record, measure.summarise(record)).judgements
+    stated = [StatedThreshold(text=text, source="--threshold") for text in thresholds]
+    stated.append(StatedThreshold(text="errors == 0", source="default"))
+    record = load_run(writer.write(make_run(thresholds=tuple(stated))))
+    found = judge(record, summarise(record)).judgements
     return [(each.threshold, each.outcome, each.says) for each in found if "==" in each.threshold]
 
 
@@ -77,11 +79,11 @@ def test_transactions_that_no_named_call_can_have_failed_count(tmp_path: Path) -
     writer.record(f"{tag}/open/ok/expected", [1000] * 98)
     writer.record(f"{tag}/open/ENOENT/unexpected", [1000] * 2)
     stated = (
-        measure.StatedThreshold(text="save/open.errors < 5%", source="--threshold"),
-        measure.StatedThreshold(text="errors == 0", source="default"),
+        StatedThreshold(text="save/open.errors < 5%", source="--threshold"),
+        StatedThreshold(text="errors == 0", source="default"),
     )
-    record = measure.load_run(writer.write(make_run(thresholds=stated)))
-    named, rest = judge(record, measure.summarise(record)).judgements
+    record = load_run(writer.write(make_run(thresholds=stated)))
+    named, rest = judge(record, summarise(record)).judgements
     assert (named.outcome, rest.outcome) == ("pass", "fail")
     assert rest.says == "38, of all but save/open"
 
@@ -95,13 +97,13 @@ def test_where_all_is_named_nothing_is_asked_of_the_rest(tmp_path: Path) -> None
 def test_what_broke_in_what_nobody_named_is_the_environments(tmp_path: Path) -> None:
     writer = broken(tmp_path, "ENOSPC", "save")
     stated = (
-        measure.StatedThreshold(text="page.errors < 1%", source="--threshold"),
-        measure.StatedThreshold(text="errors == 0", source="as recorded"),
+        StatedThreshold(text="page.errors < 1%", source="--threshold"),
+        StatedThreshold(text="errors == 0", source="as recorded"),
     )
-    record = measure.load_run(writer.write(make_run(thresholds=stated)))
-    verdict = judge(record, measure.summarise(record))
+    record = load_run(writer.write(make_run(thresholds=stated)))
+    verdict = judge(record, summarise(record))
     assert (verdict.outcome, verdict.exit_code) == ("fail", 3)
     named = (stated[0].model_copy(update={"text": "save.errors <= 100%"}), stated[1])
-    record = measure.load_run(writer.write(make_run(thresholds=named)))
-    verdict = judge(record, measure.summarise(record))
+    record = load_run(writer.write(make_run(thresholds=named)))
+    verdict = judge(record, summarise(record))
     assert (verdict.outcome, verdict.exit_code) == ("pass", 0)

@@ -4,8 +4,7 @@ import json
 from types import SimpleNamespace
 from typing import Any, cast
 
-from replayer._native import Histogram
-from replayer.run.ledger import MadeInterval, MadeRow
+from replayer._native import Histogram, Interval, Row
 from replayer.run.progress import SilentProgress
 from replayer.run.targets import NamedTarget
 from replayer.web.charts import describe_series, parse_look
@@ -16,19 +15,19 @@ S = 1_000_000_000
 
 def interval(
     start_s: float, end_s: float, count: int, turn: int = 0, name: str = "look"
-) -> MadeInterval:
+) -> Interval:
     times = Histogram()
     for _ in range(count):
         times.record(1000)
     rows = [
-        MadeRow(0, turn, "measured", name, op, "ok", True, moved, times)  # noqa: FBT003
+        Row(0, turn, "measured", name, op, "ok", True, moved, times)  # noqa: FBT003
         for op, moved in (("transaction", 0), ("read", count * 1024))
         if count
     ]
-    return MadeInterval(int(start_s * S), int(end_s * S), 1, rows)
+    return Interval(int(start_s * S), int(end_s * S), 1, rows)
 
 
-def drawn(*intervals: MadeInterval) -> dict[str, Any]:
+def drawn(*intervals: Interval) -> dict[str, Any]:
     request = SimpleNamespace(targets=(NamedTarget("near", ()),))
     active = ActiveRun(cast("Any", request), LiveStatus(SilentProgress()))
     for each in intervals:
@@ -54,7 +53,7 @@ def test_a_second_in_which_all_hang_has_a_rate_of_nothing() -> None:
     assert found["throughput"] == {"look": [1000.0, 0.0, 100.0]}
 
 
-def seconds(*counts: int, turn: int = 0) -> list[MadeInterval]:
+def seconds(*counts: int, turn: int = 0) -> list[Interval]:
     begin = 100 * turn
     return [
         interval(begin + place, begin + place + 1, count, turn)

@@ -1,18 +1,17 @@
 """File operations as the page adds them up."""
 
-from replayer._native import Histogram
-from replayer.run.ledger import MadeInterval, MadeRow
+from replayer._native import Histogram, Interval, Row
 from replayer.run.metrics import Meter, render_metrics
 from replayer.web.op_totals import OpTotals
 
 
-def row(op: str, outcome: str, value_ns: int, count: int) -> MadeRow:
+def row(op: str, outcome: str, value_ns: int, count: int) -> Row:
     times = Histogram()
     times.record(value_ns, count)
-    return MadeRow(0, 0, "measured", "wait", op, outcome, True, 0, times)  # noqa: FBT003
+    return Row(0, 0, "measured", "wait", op, outcome, True, 0, times)  # noqa: FBT003
 
 
-CUT = MadeInterval(
+CUT = Interval(
     0,
     1_000_000_000,
     1,

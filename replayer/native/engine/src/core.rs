@@ -39,6 +39,7 @@ pub struct OutcomeData {
     pub ticket: u64,
     pub value: u64,
     pub outcome: u8,
+    pub expected: bool,
     pub service_ns: u64,
 }
 

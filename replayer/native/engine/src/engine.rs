@@ -101,9 +101,9 @@ impl Engine {
         let (begin_ns, begin_epoch_ns) = (now_ns(), epoch_ns());
         let users = Arc::new(OnceLock::new());
         let config =
-            options.recorder_config(&program, (begin_ns, begin_epoch_ns), (&doorbell, &users))?;
-        let recorder =
-            Recorder::start(config).map_err(|error| os("the record directory", &error))?;
+            options.recorder_config(&program, (begin_ns, begin_epoch_ns), (&doorbell, &users));
+        let record = options.record.as_deref().unwrap_or("the recorder");
+        let recorder = Recorder::start(config).map_err(|error| os(record, &error))?;
         let setting = Setting {
             written: Written::of(&program),
             verification: Verification::of(&program, targets.len()).map(Arc::new),

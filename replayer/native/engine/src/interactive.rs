@@ -212,6 +212,7 @@ impl Service<'_> {
                     ticket: 0,
                     value: done.unwrap_or(0),
                     outcome,
+                    expected: done.is_ok(),
                     service_ns,
                 }
             }
@@ -266,6 +267,7 @@ fn told(outcome: u8) -> OutcomeData {
         ticket: 0,
         value: 0,
         outcome,
+        expected: outcome == ops::OK,
         service_ns: 0,
     }
 }

@@ -49,7 +49,10 @@ pub use options::Options;
 pub use overhead::overhead_ns;
 pub use pace::Turn;
 pub use program::Program;
-pub use record::{IntervalData, Phase, RowData};
+pub use record::{
+    IntervalData, IntervalLines, Line, Log, LogKey, Phase, Recording, RowData, Slices, Slots,
+    SpanS, read_log, read_slices,
+};
 pub use replay::order::{Report, check_order};
 pub use sandbox::RunFolder;
 pub use space::Space;

@@ -7,6 +7,7 @@ use crate::program::Program;
 use crate::record::RecorderConfig;
 use crate::sys::{Doorbell, Folder, open_directory};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// What an engine is made with.
@@ -73,11 +74,7 @@ impl Options {
         program: &Program,
         (begin_ns, begin_epoch_ns): (u64, u64),
         (doorbell, core): Parts<'_>,
-    ) -> Result<RecorderConfig> {
-        let directory = match &self.record {
-            None => None,
-            Some(path) => Some(open_directory(path).map_err(|errno| Error::os(errno, path))?),
-        };
+    ) -> RecorderConfig {
         let (doorbell, core) = (Arc::clone(doorbell), Arc::clone(core));
         let whole = Arc::clone(&core);
         let rested = move || {
@@ -89,19 +86,19 @@ impl Options {
                 .and_then(std::sync::Weak::upgrade)
                 .map_or(0, |core| core.user_threads.running())
         };
-        Ok(RecorderConfig {
+        RecorderConfig {
             transactions: program
                 .transactions
                 .iter()
                 .map(|transaction| transaction.name.clone())
                 .collect(),
             interval_ns: self.interval_ns,
-            directory,
+            directory: self.record.as_ref().map(PathBuf::from),
             begin_epoch_ns,
             begin_ns,
             users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
             rested: Box::new(rested),
             doorbell: Box::new(move || doorbell.ring()),
-        })
+        }
     }
 }

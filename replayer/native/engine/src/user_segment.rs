@@ -330,7 +330,7 @@ mod tests {
         core.setting.recorder.end_segment(None);
         let totals = core.setting.recorder.totals();
         let counts = totals.iter().filter(|row| row.op == "transaction");
-        let counts = counts.map(|row| unpack(&row.histogram).unwrap().len());
+        let counts = counts.map(|row| unpack(&row.histogram).unwrap().count());
         assert_eq!(counts.collect::<Vec<_>>(), [1]);
     }
 

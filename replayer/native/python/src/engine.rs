@@ -167,14 +167,17 @@ impl Engine {
         py.detach(|| self.inner.drain_finished())
     }
 
-    fn drain_intervals(&self, py: Python<'_>) -> Vec<Interval> {
+    fn drain_intervals(&self, py: Python<'_>) -> PyResult<Vec<Interval>> {
         let intervals = py.detach(|| self.inner.drain_intervals());
-        intervals.into_iter().map(Interval::from).collect()
+        let intervals = intervals.iter();
+        intervals
+            .map(|interval| Interval::of(py, interval))
+            .collect()
     }
 
-    fn totals(&self, py: Python<'_>) -> Vec<Row> {
+    fn totals(&self, py: Python<'_>) -> PyResult<Vec<Row>> {
         let rows = py.detach(|| self.inner.totals());
-        rows.into_iter().map(Row::from).collect()
+        rows.iter().map(|row| Row::of(py, row)).collect()
     }
 
     fn record_error(&self, py: Python<'_>) -> Option<(&'static str, i32)> {
@@ -324,6 +327,10 @@ impl Outcome {
     #[getter]
     fn outcome(&self) -> &'static str {
         outcome_name(self.0.outcome)
+    }
+    #[getter]
+    fn expected(&self) -> bool {
+        self.0.expected
     }
     #[getter]
     fn service_ns(&self) -> u64 {

@@ -6,6 +6,7 @@ use pyo3::exceptions::{
 use pyo3::prelude::*;
 use replayer_engine::{Error, Fault};
 use replayer_trace::TraceError;
+use std::path::Path;
 
 /// Of the engine.
 pub(crate) fn of_engine(error: Error) -> PyErr {
@@ -38,6 +39,14 @@ pub(crate) fn of_trace(error: TraceError) -> PyErr {
         TraceError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
         error => PyValueError::new_err((error.to_string(), error.hint().to_owned())),
     }
+}
+
+/// Of a file that is read or made.
+pub(crate) fn of_io(error: &std::io::Error, path: &Path) -> PyErr {
+    of_errno(
+        error.raw_os_error().unwrap_or_default(),
+        path.display().to_string(),
+    )
 }
 
 /// An `OSError` (Python picks the subclass) with errno, its text and a path.

@@ -28,7 +28,7 @@ impl Histogram {
             .map_err(|reason| PyValueError::new_err(format!("this is no V2 histogram: {reason}")))
     }
 
-    fn held(&self) -> MutexGuard<'_, engine::Histogram> {
+    pub(crate) fn held(&self) -> MutexGuard<'_, engine::Histogram> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -50,6 +50,22 @@ impl Histogram {
         // Taken one after the other: a histogram may be added to itself.
         let other = other.held().clone();
         self.held().add(&other);
+    }
+
+    /// The sum of several.
+    #[staticmethod]
+    fn merged(parts: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut held = Vec::new();
+        for part in parts.try_iter()? {
+            held.push(part?.cast::<Self>()?.get().held().clone());
+        }
+        Ok(held.iter().collect::<engine::Histogram>().into())
+    }
+
+    /// The buckets up to the one that holds a value, and those above.
+    fn split(&self, value_ns: u64) -> (Self, Self) {
+        let (below, above) = self.held().split(value_ns);
+        (below.into(), above.into())
     }
 
     fn copy(&self) -> Self {
@@ -88,6 +104,11 @@ impl Histogram {
     #[getter]
     fn max(&self) -> u64 {
         self.held().max()
+    }
+
+    #[getter]
+    fn max_at_least(&self) -> u64 {
+        self.held().max_at_least()
     }
 
     #[getter]

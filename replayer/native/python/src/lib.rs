@@ -32,6 +32,9 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<folder::Task>()?;
     m.add_class::<folder::Finding>()?;
     m.add_class::<histogram::Histogram>()?;
+    m.add_class::<record::Recording>()?;
+    m.add_function(wrap_pyfunction!(record::read_log, m)?)?;
+    m.add_function(wrap_pyfunction!(record::read_slices, m)?)?;
     m.add_class::<record::Row>()?;
     m.add_class::<record::Interval>()?;
     m.add_class::<engine::Engine>()?;

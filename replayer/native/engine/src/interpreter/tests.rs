@@ -279,7 +279,7 @@ fn what_ended_in_the_warm_up_is_not_measured_however_late_it_is_handed_over() {
             (
                 row.phase,
                 row.op,
-                histogram::unpack(&row.histogram).unwrap().len(),
+                histogram::unpack(&row.histogram).unwrap().count(),
             )
         })
         .collect();

@@ -1,108 +1,161 @@
-//! The files of the record directory: appended to, a whole interval with one write, readable after kill -9.
+//! The files of a run folder: appended to, a whole interval with one write, readable after kill -9.
 
-use crate::record::{hlog, timeline};
+use crate::record::hlog::{self, Span};
+use crate::record::model::Line;
+use crate::record::timeline;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::io;
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 /// Bytes that wait while a file cannot be written (a full disk); beyond them whole intervals are left out (chosen).
 const WAITING_BYTES: usize = 16 << 20;
 
 struct Appended {
-    name: &'static str,
-    file: OwnedFd,
+    path: PathBuf,
+    /// What a new file begins with.
+    header: String,
+    file: Option<OwnedFd>,
     /// What could not be written yet.
     waiting: Vec<u8>,
     error: Option<Errno>,
 }
 
 impl Appended {
-    fn open(directory: &OwnedFd, name: &'static str, header: &str) -> io::Result<Self> {
-        let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(directory, name, flags, Mode::from_raw_mode(0o644))?;
-        let is_new = rustix::fs::fstat(&file)?.st_size == 0;
+    fn open(path: PathBuf, header: String) -> Self {
         let mut appended = Self {
-            name,
-            file,
+            path,
+            header,
+            file: None,
             waiting: Vec::new(),
             error: None,
         };
-        if is_new {
-            appended.append(header.as_bytes());
-        }
-        Ok(appended)
+        appended.append("");
+        appended
     }
 
     /// Append whole lines, after those that wait.
-    fn append(&mut self, lines: &[u8]) {
+    fn append(&mut self, lines: &str) {
         if self.waiting.len() + lines.len() <= WAITING_BYTES {
-            self.waiting.extend_from_slice(lines);
+            self.waiting.extend_from_slice(lines.as_bytes());
         }
+        if let Err(errno) = self.write() {
+            self.error.get_or_insert(errno);
+        }
+    }
+
+    fn write(&mut self) -> Result<(), Errno> {
+        let file = match self.file.take() {
+            Some(file) => file,
+            None => self.make()?,
+        };
+        let file = self.file.insert(file);
         while !self.waiting.is_empty() {
-            match rustix::io::write(&self.file, &self.waiting) {
+            match rustix::io::write(&*file, &self.waiting) {
                 Ok(written) => drop(self.waiting.drain(..written)),
                 Err(Errno::INTR) => {}
-                Err(errno) => {
-                    self.error.get_or_insert(errno);
-                    return;
-                }
+                Err(errno) => return Err(errno),
             }
         }
+        Ok(())
+    }
+
+    /// Open or make it, and let a new one begin with its header.
+    fn make(&mut self) -> Result<OwnedFd, Errno> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let file = rustix::fs::open(&self.path, flags, Mode::from_raw_mode(0o644))?;
+        if rustix::fs::fstat(&file)?.st_size == 0 {
+            self.waiting.splice(..0, self.header.bytes());
+        }
+        Ok(file)
     }
 }
 
-/// histograms.hlog, timeline.csv and events.jsonl; none of them without a record directory.
-pub(crate) struct Files {
-    files: Option<[Appended; 3]>,
+/// histograms.hlog, timeline.csv and events.jsonl. No call fails: what a file does not take waits.
+pub struct Recording {
+    histograms: Appended,
+    timeline: Appended,
+    events: Appended,
     told: bool,
 }
 
-impl Files {
-    pub(crate) fn open(directory: Option<OwnedFd>, begin_epoch_ns: u64) -> io::Result<Self> {
-        let open = |directory: OwnedFd| {
-            Ok::<_, io::Error>([
-                Appended::open(&directory, "histograms.hlog", &hlog::header(begin_epoch_ns))?,
-                Appended::open(&directory, "timeline.csv", timeline::HEADER)?,
-                Appended::open(&directory, "events.jsonl", "")?,
-            ])
-        };
-        Ok(Self {
-            files: directory.map(open).transpose()?,
+impl Recording {
+    /// Make, or go on with, the files of a run folder.
+    #[must_use]
+    pub fn open(folder: &Path, begin_epoch_ns: u64) -> Self {
+        let open = |name: &str, header: String| Appended::open(folder.join(name), header);
+        Self {
+            histograms: open("histograms.hlog", hlog::header(begin_epoch_ns)),
+            timeline: open("timeline.csv", timeline::HEADER.to_owned()),
+            events: open("events.jsonl", String::new()),
             told: false,
-        })
-    }
-
-    /// Whether anything is written at all.
-    pub(crate) fn wanted(&self) -> bool {
-        self.files.is_some()
-    }
-
-    /// Append the lines of an interval.
-    pub(crate) fn append(&mut self, histograms: &str, timeline: &str) {
-        if let Some([hlog, csv, _]) = &mut self.files {
-            hlog.append(histograms.as_bytes());
-            csv.append(timeline.as_bytes());
         }
     }
 
-    pub(crate) fn append_events(&mut self, lines: &str) {
-        if let Some([_, _, events]) = &mut self.files {
-            events.append(lines.as_bytes());
+    /// Append an interval: one write for each file.
+    pub fn append(&mut self, interval: &IntervalLines) {
+        self.histograms.append(&interval.histograms);
+        self.timeline.append(&interval.timeline);
+    }
+
+    /// Append lines of events.
+    pub fn append_events(&mut self, lines: &str) {
+        self.events.append(lines);
+    }
+
+    /// Append what waits.
+    pub fn finish(&mut self) {
+        for file in [&mut self.histograms, &mut self.timeline, &mut self.events] {
+            file.append("");
         }
     }
 
-    /// The first write that failed: the file's name and the errno.
-    pub(crate) fn write_error(&self) -> Option<(&'static str, i32)> {
-        let mut files = self.files.iter().flatten();
-        files.find_map(|file| Some((file.name, file.error?.raw_os_error())))
+    /// The first file that did not take everything at once: its name and the errno.
+    #[must_use]
+    pub fn error(&self) -> Option<(&'static str, i32)> {
+        let errno = |file: &Appended| Some(file.error?.raw_os_error());
+        let named = [
+            ("histograms.hlog", &self.histograms),
+            ("timeline.csv", &self.timeline),
+            ("events.jsonl", &self.events),
+        ];
+        named
+            .into_iter()
+            .find_map(|(name, file)| Some((name, errno(file)?)))
     }
 
     /// The same, once.
     pub(crate) fn news(&mut self) -> Option<(&'static str, i32)> {
-        let error = self.write_error().filter(|_| !self.told);
+        let error = self.error().filter(|_| !self.told);
         self.told |= error.is_some();
         error
+    }
+}
+
+/// The lines of one interval, as histograms.hlog and timeline.csv have them.
+pub struct IntervalLines {
+    span: Span,
+    users: u32,
+    histograms: String,
+    timeline: String,
+}
+
+impl IntervalLines {
+    /// Of an interval, in nanoseconds since the begin, with so many users at its end.
+    #[must_use]
+    pub fn new(start_ns: u64, end_ns: u64, users: u32) -> Self {
+        Self {
+            span: Span { start_ns, end_ns },
+            users,
+            histograms: String::new(),
+            timeline: String::new(),
+        }
+    }
+
+    /// Add the lines of a key.
+    pub fn push(&mut self, line: &Line<'_>) {
+        hlog::write_line(&mut self.histograms, self.span, line);
+        timeline::write_line(&mut self.timeline, self.span, self.users, line);
     }
 }

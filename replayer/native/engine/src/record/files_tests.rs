@@ -2,7 +2,7 @@
 
 use super::tests::{STAT, hour, stat};
 use super::*;
-use crate::histogram;
+use crate::histogram::{self, Histogram};
 use crate::ops::LAG;
 use crate::record::event::Hang;
 use base64::Engine as _;
@@ -47,7 +47,7 @@ fn read_line(entry: LogEntry<'_>) -> Option<(String, u64, u64)> {
     let packed = base64::engine::general_purpose::STANDARD.decode(interval.encoded_histogram());
     let histogram = histogram::unpack(&packed.unwrap()).unwrap();
     let tag = interval.tag().unwrap().as_str().to_owned();
-    Some((tag, histogram.len(), histogram.max()))
+    Some((tag, histogram.count(), histogram.max()))
 }
 
 #[test]
@@ -71,6 +71,37 @@ fn the_log_is_read_by_the_standard_reader() {
         seen,
         wanted.map(|(tag, count, max)| (tag.to_owned(), count, max))
     );
+}
+
+#[test]
+fn a_log_is_read_back_by_key_and_by_time() {
+    let directory = tempfile::tempdir().unwrap();
+    recorded(directory.path());
+    let path = directory.path().join("histograms.hlog");
+    let log = read_log(&path).unwrap();
+    let seen = |(key, times): (&LogKey, &Histogram)| (key.to_string(), times.count(), times.max());
+    let wanted = [
+        ("0/2/measured/page_view/stat/ENOENT/expected", 1, 9),
+        ("0/2/measured/page_view/stat/ok/expected", 2, 2501),
+        (
+            "1/2/measured/GET%20%2Fa%2C%20b/transaction.lag/ok/unexpected",
+            1,
+            0,
+        ),
+        ("1/2/measured/page_view/stat/ok/expected", 1, 7),
+    ];
+    let wanted = wanted.map(|(tag, count, max)| (tag.to_owned(), count, max));
+    assert_eq!(log.histograms.iter().map(seen).collect::<Vec<_>>(), wanted);
+    assert_eq!((log.intervals.len(), log.damaged), (3, 0));
+    let keys: Vec<LogKey> = log.histograms.into_keys().collect();
+    let slots = Slots {
+        begins_s: vec![0.0, 3600.0],
+        bins_per_octave: 1,
+        last_bin: 10,
+    };
+    let slices = read_slices(&path, &slots, &keys).unwrap();
+    assert_eq!(slices[1], Slices::from([((0, 10), 2)]));
+    assert_eq!(slices[3], Slices::from([((0, 2), 1)]));
 }
 
 #[test]

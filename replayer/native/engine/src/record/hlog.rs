@@ -1,8 +1,12 @@
 //! histograms.hlog: the standard `HdrHistogram` log, V2 compressed.
 
+use crate::record::model::{Line, LogKey, Phase};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+
+const EXPECTED: &str = "expected";
+const UNEXPECTED: &str = "unexpected";
 
 /// Begin and end of an interval, since the engine's begin.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +30,15 @@ pub(crate) fn header(begin_epoch_ns: u64) -> String {
 }
 
 /// Append the line of a histogram.
-pub(crate) fn write_line(lines: &mut String, tag: &str, span: Span, max_ns: u64, packed: &[u8]) {
+pub(crate) fn write_line(lines: &mut String, span: Span, line: &Line<'_>) {
     let length_ns = span.end_ns.saturating_sub(span.start_ns);
     let (start, length) = (seconds(span.start_ns), seconds(length_ns));
+    let max_ns = line.times.max();
     let (millis, micros) = (max_ns / 1_000_000, max_ns / 1000 % 1000);
+    let key = &line.key;
     // Writing to a String does not fail.
-    let _ = write!(lines, "Tag={tag},{start},{length},{millis}.{micros:03},");
-    STANDARD.encode_string(packed, lines);
+    let _ = write!(lines, "Tag={key},{start},{length},{millis}.{micros:03},");
+    STANDARD.encode_string(line.packed, lines);
     lines.push('\n');
 }
 
@@ -55,6 +61,61 @@ pub(crate) fn tag_part(text: &str) -> String {
     part
 }
 
+/// The tag: `target/round/phase/transaction/op/outcome/expected|unexpected`.
+impl fmt::Display for LogKey {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (phase, transaction) = (self.phase.name(), tag_part(&self.transaction));
+        let word = if self.expected { EXPECTED } else { UNEXPECTED };
+        write!(to, "{}/{}/{phase}/{transaction}/", self.target, self.round)?;
+        write!(to, "{}/{}/{word}", self.op, self.outcome)
+    }
+}
+
+impl LogKey {
+    /// The key of a tag; None: it is not whole.
+    pub(crate) fn of_tag(tag: &str) -> Option<Self> {
+        let mut parts = tag.splitn(4, '/');
+        let target = parts.next()?.parse().ok()?;
+        let round = parts.next()?.parse().ok()?;
+        let phase = Phase::of(parts.next()?)?;
+        let mut parts = parts.next()?.rsplitn(4, '/');
+        let expected = match parts.next()? {
+            EXPECTED => true,
+            UNEXPECTED => false,
+            _ => return None,
+        };
+        let (outcome, op) = (parts.next()?.to_owned(), parts.next()?.to_owned());
+        Some(Self {
+            target,
+            round,
+            phase,
+            transaction: part_text(parts.next()?).into(),
+            op: op.into(),
+            outcome: outcome.into(),
+            expected,
+        })
+    }
+}
+
+/// The text of a part of a tag.
+fn part_text(part: &str) -> String {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part;
+    while let Some((plain, coded)) = rest.split_once('%') {
+        bytes.extend_from_slice(plain.as_bytes());
+        let byte = coded.get(..2).map(|code| u8::from_str_radix(code, 16));
+        if let Some(Ok(byte)) = byte {
+            bytes.push(byte);
+            rest = coded.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(b'%');
+            rest = coded;
+        }
+    }
+    bytes.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +124,10 @@ mod tests {
     fn tags_have_neither_commas_nor_spaces_nor_stray_slashes() {
         assert_eq!(tag_part("front_page-2.x"), "front_page-2.x");
         assert_eq!(tag_part("GET /a, b"), "GET%20%2Fa%2C%20b");
+        for name in ["page/ü, 1 %41%", "50 %", "~"] {
+            assert_eq!(part_text(&tag_part(name)), name);
+        }
+        assert_eq!(part_text("50 %, %zz, %e"), "50 %, %zz, %e");
     }
 
     #[test]

@@ -8,26 +8,28 @@ mod files;
 mod hlog;
 mod model;
 pub(crate) mod names;
+mod reading;
 pub(crate) mod shard;
 pub(crate) mod slow;
 pub(crate) mod state;
 mod timeline;
 mod unfinished;
 
-pub use model::{IntervalData, Phase, RowData};
+pub use files::{IntervalLines, Recording};
+pub use model::{IntervalData, Line, LogKey, Phase, RowData};
 pub(crate) use model::{Sample, Segment};
+pub use reading::{Log, Slices, Slots, SpanS, read_log, read_slices};
 
 use crate::clock;
 use crate::lock::hold;
 use event::{ErrorKind, Event, Journal, SlowSample};
-use files::Files;
 use names::Names;
 use shard::Shard;
 use slow::SlowBoard;
 use state::State;
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -43,8 +45,8 @@ pub(crate) struct RecorderConfig {
     /// Names of the plan's transactions, in order.
     pub(crate) transactions: Vec<String>,
     pub(crate) interval_ns: u64,
-    /// The record directory, opened.
-    pub(crate) directory: Option<OwnedFd>,
+    /// The record directory.
+    pub(crate) directory: Option<PathBuf>,
     /// The engine's begin on `clock::now_ns`, and the same moment on the wall clock.
     pub(crate) begin_ns: u64,
     pub(crate) begin_epoch_ns: u64,
@@ -79,8 +81,12 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     /// Open (create, append to) the files of the record directory, and start the thread.
-    pub(crate) fn start(mut config: RecorderConfig) -> io::Result<Arc<Self>> {
-        let files = Files::open(config.directory.take(), config.begin_epoch_ns)?;
+    pub(crate) fn start(config: RecorderConfig) -> io::Result<Arc<Self>> {
+        let directory = config.directory.as_ref();
+        let files = directory.map(|path| Recording::open(path, config.begin_epoch_ns));
+        if let Some((_, errno)) = files.as_ref().and_then(Recording::error) {
+            return Err(io::Error::from_raw_os_error(errno));
+        }
         let transactions = config.transactions.len();
         let shared = Arc::new(Shared {
             names: Names::new(&config.transactions),
@@ -218,7 +224,7 @@ impl Recorder {
 
     /// The first write that failed: the file's name and the errno.
     pub(crate) fn write_error(&self) -> Option<(&'static str, i32)> {
-        hold(&self.shared.state).files.write_error()
+        hold(&self.shared.state).files.as_ref()?.error()
     }
 
     /// Cut and write what is left, end the thread. Idempotent.
@@ -337,12 +343,15 @@ impl Shared {
     fn write_events(&self, state: &mut State) {
         let mut journal = hold(&self.journal);
         self.slow.tell(|sample| journal.slow(sample, &self.names));
-        if let Some((name, errno)) = state.files.news() {
+        let news = state.files.as_mut().and_then(Recording::news);
+        if let Some((name, errno)) = news {
             journal.write_failed(self.now(), name, errno);
         }
         let lines = journal.take();
         drop(journal);
-        state.files.append_events(&lines);
+        if let Some(files) = &mut state.files {
+            files.append_events(&lines);
+        }
     }
 
     /// Queue an interval; when too many wait, the two oldest that belong together become one.

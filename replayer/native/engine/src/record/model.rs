@@ -1,5 +1,7 @@
 //! What is recorded: samples, what they belong to, and the rows that they become. No behaviour lives here.
 
+use crate::histogram::Histogram;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// One timed op, or one of the three times of a transaction.
@@ -43,8 +45,50 @@ pub struct RowData {
     pub histogram: Arc<[u8]>,
 }
 
+impl RowData {
+    /// What it is of.
+    #[must_use]
+    pub fn key(&self) -> LogKey {
+        LogKey {
+            target: self.target,
+            round: self.round,
+            phase: self.phase,
+            transaction: Arc::clone(&self.transaction),
+            op: self.op.into(),
+            outcome: self.outcome.into(),
+            expected: self.expected,
+        }
+    }
+}
+
+/// What one histogram of a log is of.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the stub of the Python module says it")]
+pub struct LogKey {
+    pub target: u16,
+    pub round: u16,
+    pub phase: Phase,
+    pub transaction: Arc<str>,
+    pub op: Cow<'static, str>,
+    pub outcome: Cow<'static, str>,
+    pub expected: bool,
+}
+
+/// What was measured of one key in one interval, as files have it.
+#[derive(Debug)]
+pub struct Line<'a> {
+    /// What it is of.
+    pub key: LogKey,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// The times.
+    pub times: &'a Histogram,
+    /// The same, in their compressed V2 form.
+    pub packed: &'a [u8],
+}
+
 /// `warm-up` or `measured`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Before the measured time.
     WarmUp,
@@ -60,6 +104,14 @@ impl Phase {
             Self::WarmUp => "warm-up",
             Self::Measured => "measured",
         }
+    }
+
+    /// The phase of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        [Self::WarmUp, Self::Measured]
+            .into_iter()
+            .find(|phase| phase.name() == name)
     }
 }
 

@@ -1,45 +1,36 @@
 //! The running interval and the totals: where drained samples are merged, and how they become rows.
 
-use crate::histogram::{self, Packer};
+use crate::histogram::{Histogram, Packer};
 use crate::ops::{op_name, outcome_name};
-use crate::record::files::Files;
-use crate::record::hlog::{self, Span};
-use crate::record::model::{IntervalData, Phase, RowData, Segment};
+use crate::record::files::{IntervalLines, Recording};
+use crate::record::model::{IntervalData, Line, Phase, RowData, Segment};
 use crate::record::names::Names;
 use crate::record::shard::{Cell, Series, Shard, Table};
-use crate::record::timeline;
-use hdrhistogram::Histogram as Hdr;
 use std::collections::{BTreeMap, VecDeque};
 
 /// A series on a target: what is told apart within a phase.
 type Key = (u16, Series);
 
 /// Merged counts and bytes.
+#[derive(Default)]
 struct Sum {
-    histogram: Hdr<u64>,
+    histogram: Histogram,
     bytes: u64,
 }
 
 impl Sum {
-    fn empty() -> Self {
-        Self {
-            histogram: histogram::empty(),
-            bytes: 0,
-        }
-    }
-
     fn take(&mut self, cell: &mut Cell) {
         cell.counts.drain_into(&mut self.histogram);
         self.bytes = self.bytes.saturating_add(std::mem::take(&mut cell.bytes));
     }
 
     fn add(&mut self, other: &Self) {
-        histogram::add(&mut self.histogram, &other.histogram);
+        self.histogram.add(&other.histogram);
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 
     fn reset(&mut self) {
-        self.histogram.reset();
+        self.histogram.clear();
         self.bytes = 0;
     }
 }
@@ -50,7 +41,7 @@ pub(crate) struct State {
     pub(crate) warm_up_end: Option<u64>,
     pub(crate) next_cut: u64,
     pub(crate) closed: bool,
-    pub(crate) files: Files,
+    pub(crate) files: Option<Recording>,
     interval_ns: u64,
     pub(crate) interval_start: u64,
     /// Drained; changes places with the table of each shard in turn.
@@ -65,7 +56,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(files: Files, interval_ns: u64) -> Self {
+    pub(crate) fn new(files: Option<Recording>, interval_ns: u64) -> Self {
         let segment = Segment {
             target: 0,
             round: 0,
@@ -109,19 +100,13 @@ impl State {
         let target = shard.target.unwrap_or(self.segment.target);
         let interval = &mut self.interval;
         self.spare.drain(|series, cell| {
-            interval
-                .entry((target, series))
-                .or_insert_with(Sum::empty)
-                .take(cell);
+            interval.entry((target, series)).or_default().take(cell);
         });
     }
 
     /// Close the running interval: write it, add it to the phase. None when there is nothing to tell.
     pub(crate) fn cut(&mut self, now: u64, users: u32, names: &Names) -> Option<IntervalData> {
-        let span = Span {
-            start_ns: self.interval_start,
-            end_ns: now.max(self.interval_start),
-        };
+        let (start_ns, end_ns) = (self.interval_start, now.max(self.interval_start));
         self.interval_start = now;
         let segment = self.segment;
         let Segment {
@@ -130,9 +115,9 @@ impl State {
             phase,
             open,
         } = segment;
-        let (mut rows, mut histograms, mut lines) = (Vec::new(), String::new(), String::new());
+        let (mut rows, mut lines) = (Vec::new(), IntervalLines::new(start_ns, end_ns, users));
         for ((target, series), sum) in &mut self.interval {
-            if sum.histogram.is_empty() {
+            if sum.histogram.count() == 0 {
                 continue;
             }
             let row = pack(
@@ -145,21 +130,22 @@ impl State {
                 names,
                 &mut self.packer,
             );
-            if self.files.wanted() {
-                let max_ns = sum.histogram.max();
-                hlog::write_line(&mut histograms, &tag(&row), span, max_ns, &row.histogram);
-                timeline::write_line(&mut lines, span, users, &row, &sum.histogram);
+            if self.files.is_some() {
+                lines.push(&Line {
+                    key: row.key(),
+                    bytes: row.bytes,
+                    times: &sum.histogram,
+                    packed: &row.histogram,
+                });
             }
             rows.push(row);
-            self.phase
-                .entry((*target, *series))
-                .or_insert_with(Sum::empty)
-                .add(sum);
+            self.phase.entry((*target, *series)).or_default().add(sum);
             sum.reset();
         }
-        self.files.append(&histograms, &lines);
-        let worth_telling = !rows.is_empty() || (open && span.end_ns > span.start_ns);
-        let Span { start_ns, end_ns } = span;
+        if let Some(files) = &mut self.files {
+            files.append(&lines);
+        }
+        let worth_telling = !rows.is_empty() || (open && end_ns > start_ns);
         worth_telling.then_some(IntervalData {
             start_ns,
             end_ns,
@@ -221,20 +207,13 @@ impl State {
     }
 
     fn merge_row(&mut self, rows: &mut Vec<RowData>, row: RowData) {
-        let Some(same) = rows.iter_mut().find(|known| known.is_same_series(&row)) else {
+        let Some(same) = rows.iter_mut().find(|known| known.key() == row.key()) else {
             return rows.push(row);
         };
         let mut sum = unpack(same);
         sum.add(&unpack(&row));
         same.bytes = sum.bytes;
         same.histogram = self.packer.pack(&sum.histogram).into();
-    }
-}
-
-impl RowData {
-    fn is_same_series(&self, other: &Self) -> bool {
-        let key = |row: &Self| (row.target, row.op, row.outcome, row.expected);
-        key(self) == key(other) && self.transaction == other.transaction
     }
 }
 
@@ -261,28 +240,10 @@ fn pack(
 
 /// The sum of a row that `pack` made.
 fn unpack(row: &RowData) -> Sum {
-    let unpacked = histogram::unpack(&row.histogram);
+    let unpacked = Histogram::from_v2(&row.histogram);
     debug_assert!(unpacked.is_ok(), "what the packer made can be unpacked");
     Sum {
-        histogram: unpacked.unwrap_or_else(|_| histogram::empty()),
+        histogram: unpacked.unwrap_or_default(),
         bytes: row.bytes,
     }
-}
-
-/// `target/round/phase/transaction/op/outcome/expected|unexpected`.
-fn tag(row: &RowData) -> String {
-    let RowData {
-        target,
-        round,
-        op,
-        outcome,
-        ..
-    } = row;
-    let (phase, transaction) = (row.phase.name(), hlog::tag_part(&row.transaction));
-    let expected = if row.expected {
-        "expected"
-    } else {
-        "unexpected"
-    };
-    format!("{target}/{round}/{phase}/{transaction}/{op}/{outcome}/{expected}")
 }

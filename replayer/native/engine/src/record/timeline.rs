@@ -1,39 +1,34 @@
 //! timeline.csv: one line per key and interval, for people and spreadsheets.
 
 use crate::record::hlog::{Span, seconds};
-use crate::record::model::RowData;
-use hdrhistogram::Histogram as Hdr;
+use crate::record::model::{Line, LogKey};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
 pub(crate) const HEADER: &str = "start_s,end_s,target,round,phase,users,transaction,op,outcome,expected,\
      count,bytes,mean_ns,p50_ns,p95_ns,p99_ns,max_ns\n";
 
-/// Append the line of a row.
-pub(crate) fn write_line(
-    lines: &mut String,
-    span: Span,
-    users: u32,
-    row: &RowData,
-    histogram: &Hdr<u64>,
-) {
-    let RowData {
+/// Append the line of a key.
+pub(crate) fn write_line(lines: &mut String, span: Span, users: u32, line: &Line<'_>) {
+    let Line {
+        key, bytes, times, ..
+    } = line;
+    let LogKey {
         target,
         round,
         op,
         outcome,
-        bytes,
+        expected,
         ..
-    } = row;
+    } = key;
     let (start, end, phase) = (
         seconds(span.start_ns),
         seconds(span.end_ns),
-        row.phase.name(),
+        key.phase.name(),
     );
-    let transaction = field(&row.transaction);
-    let expected = row.expected;
-    let (count, mean, max) = (histogram.len(), histogram.mean(), histogram.max());
-    let [p50, p95, p99] = [0.50, 0.95, 0.99].map(|quantile| histogram.value_at_quantile(quantile));
+    let transaction = field(&key.transaction);
+    let (count, mean, max) = (times.count(), times.mean(), times.max());
+    let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| times.percentile(percent));
     // Writing to a String does not fail.
     let _ = writeln!(
         lines,

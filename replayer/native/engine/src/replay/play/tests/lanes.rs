@@ -354,7 +354,7 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
     let counts: Vec<u64> = totals
         .iter()
         .filter(|row| row.round == 1 && row.op == "stat")
-        .map(|row| crate::histogram::unpack(&row.histogram).unwrap().len())
+        .map(|row| crate::histogram::unpack(&row.histogram).unwrap().count())
         .collect();
     assert_eq!(counts, [3], "those of the second performance");
 }

@@ -358,7 +358,7 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
             .iter()
             .find(|row| row.op == op && row.outcome == outcome);
         found.map_or(0, |row| {
-            crate::histogram::unpack(&row.histogram).unwrap().len()
+            crate::histogram::unpack(&row.histogram).unwrap().count()
         })
     };
     let (went_well, failed) = (count("transaction", "ok"), count("transaction", "failed"));

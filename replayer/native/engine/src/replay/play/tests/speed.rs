@@ -45,7 +45,7 @@ fn events_at_their_recorded_times_are_never_early_and_tell_how_late_they_are() {
     let rows = ground.totals();
     let lag = rows.iter().find(|row| row.op == "event.lag").unwrap();
     let lags = crate::histogram::unpack(&lag.histogram).unwrap();
-    assert_eq!(lags.len(), 20);
+    assert_eq!(lags.count(), 20);
 }
 
 #[test]

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer import measure
-from replayer.measure.capacity import busiest_shares
-from replayer.measure.facts import format_cpu_list, parse_cpu_list
+from replayer.measure.cpus import busiest_shares, count_cpus
+from replayer.measure.facts import MachineFacts, collect_machine, format_cpu_list, parse_cpu_list
+from replayer.measure.health import health_warnings
 from tests.unit.runs import make_health, make_load, make_machine
 
 
-def on(cpu_list: str | None, host: str = "one", cpus: int | None = None) -> measure.MachineFacts:
+def on(cpu_list: str | None, host: str = "one", cpus: int | None = None) -> MachineFacts:
     """A process's machine: with these CPUs, or with a number of them that are not listed."""
     count = cpus if cpu_list is None else len(parse_cpu_list(cpu_list))
     return make_machine().model_copy(update={"host": host, "cpus": count, "cpu_list": cpu_list})
@@ -22,21 +22,21 @@ def on(cpu_list: str | None, host: str = "one", cpus: int | None = None) -> meas
 @given(st.frozensets(st.integers(0, 8191), min_size=1, max_size=64))
 def test_a_list_of_cpus_is_read_as_it_was_written(cpus: frozenset[int]) -> None:
     text = format_cpu_list(cpus)
-    machine = measure.MachineFacts.model_validate({**make_machine().model_dump(), "cpu_list": text})
+    machine = MachineFacts.model_validate({**make_machine().model_dump(), "cpu_list": text})
     assert machine.cpu_list is not None
     assert parse_cpu_list(machine.cpu_list) == cpus
 
 
 def test_a_list_of_cpus_is_the_kernels() -> None:
     assert format_cpu_list([8, 0, 1, 2, 10, 11]) == "0-2,8,10-11"
-    own = measure.collect_machine().cpu_list
+    own = collect_machine().cpu_list
     assert own is not None
     assert parse_cpu_list(own) == os.sched_getaffinity(0)
 
 
 def test_a_machine_of_an_older_run_is_read() -> None:
     older = make_machine().model_dump(exclude={"cpu_list"})
-    assert measure.MachineFacts.model_validate(older).cpu_list is None
+    assert MachineFacts.model_validate(older).cpu_list is None
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,8 @@ def test_a_machine_of_an_older_run_is_read() -> None:
         ([on(None, cpus=4), on(None, cpus=4), on(None, "two", cpus=4)], 8),
     ],
 )
-def test_each_cpu_of_each_host_counts_once(
-    machines: Sequence[measure.MachineFacts], count: int
-) -> None:
-    assert measure.count_cpus(machines) == count
+def test_each_cpu_of_each_host_counts_once(machines: Sequence[MachineFacts], count: int) -> None:
+    assert count_cpus(machines) == count
 
 
 @pytest.mark.parametrize(
@@ -87,7 +85,7 @@ def test_what_replays_did_outside_of_calls_is_added_as_well() -> None:
 def test_users_of_a_fleet_share_the_cpus_of_all_its_clients() -> None:
     fleet = [on("0-15", host) for host in ("one", "two", "three")]
     busy = make_health(client_cpu_share=0.95)
-    (warning,) = measure.health_warnings(busy, make_load(users=300), *fleet)
+    (warning,) = health_warnings(busy, make_load(users=300), *fleet)
     assert warning.hint.startswith("300 users share 48 CPUs: use fewer")
     assert warning.kind == "client busy"
     assert "the busiest of 3 clients, with those on its CPUs, used 95% of them" in warning.message

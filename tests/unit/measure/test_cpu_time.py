@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.measure import cputime
-from replayer.measure.cputime import CpuTime, read_cpu_time
+from replayer.measure import cpus
+from replayer.measure.cpus import CpuTime, read_cpu_time
 
 STAT = """\
 cpu  900 0 900 900 0 0 0 900 0 0
@@ -23,10 +23,10 @@ def test_the_cpus_that_this_process_may_use_are_added_up(
 ) -> None:
     stat = tmp_path / "stat"
     stat.write_text(STAT)
-    monkeypatch.setattr(cputime, "_STAT", stat)
+    monkeypatch.setattr(cpus, "_STAT", stat)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1})
     found = read_cpu_time()
-    ticks = [ns // cputime.TICK_NS for ns in (found.busy_ns, found.stolen_ns, found.whole_ns)]
+    ticks = [ns // cpus.TICK_NS for ns in (found.busy_ns, found.stolen_ns, found.whole_ns)]
     assert ticks == [133 + 700, 40, 703 + 800]
 
 
@@ -37,7 +37,7 @@ def test_a_kernel_that_does_not_tell_is_not_known(
     stat = tmp_path / "stat"
     if text is not None:
         stat.write_text(text)
-    monkeypatch.setattr(cputime, "_STAT", stat)
+    monkeypatch.setattr(cpus, "_STAT", stat)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0})
     assert read_cpu_time().shares_beside(0) == (None, None)
 
@@ -59,5 +59,5 @@ def test_what_this_process_computes_is_counted_by_the_kernel_too() -> None:
     while time.process_time_ns() - own < 300_000_000:
         pass
     used = read_cpu_time().minus(before)
-    assert used.busy_ns + 2 * cputime.TICK_NS >= 300_000_000 * 0.8
+    assert used.busy_ns + 2 * cpus.TICK_NS >= 300_000_000 * 0.8
     assert used.whole_ns >= used.busy_ns + used.stolen_ns
