@@ -36,6 +36,8 @@ __all__ = [
     "clock_ns",
     "confinement",
     "evict_machine_caches",
+    "read_log",
+    "read_slices",
     "trace_check_order",
     "trace_formats",
     "trace_history",
