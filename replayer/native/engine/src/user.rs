@@ -6,7 +6,7 @@ use crate::interpreter::{Interpreter, Journal};
 use crate::program::Pace;
 use crate::replay::play::LaneThreads;
 use crate::segment::Segment;
-use crate::sys::{Guarded, Jailed, Null, Places, own_folder_state, prepare_thread, thread_id};
+use crate::sys::{Guarded, Jailed, Kernel, Null, own_folder_state, prepare_thread, thread_id};
 use crate::thread_state::ThreadState;
 use crate::user_segment::Stint;
 use crate::user_threads::Refusal;
@@ -91,7 +91,7 @@ impl Drop for Ending {
     }
 }
 
-fn live<K: Places>(core: &Core, thread_state: &Arc<ThreadState>) {
+fn live<K: Kernel>(core: &Core, thread_state: &Arc<ThreadState>) {
     let ready_ns = now_ns();
     let mut lane_threads = LaneThreads::new(&core.setting, thread_state);
     let mut segment = None;
@@ -116,7 +116,7 @@ fn journal_of(core: &Core, thread_state: &Arc<ThreadState>, segment: &Segment) -
     journal.on_schedule(!matches!(core.setting.program.pace, Pace::Closed(_)))
 }
 
-fn run_segment<K: Places>(
+fn run_segment<K: Kernel>(
     core: &Core,
     lane_threads: &mut LaneThreads,
     segment: &Segment,

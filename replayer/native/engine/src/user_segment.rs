@@ -9,7 +9,7 @@ use crate::pace::{Paced, Pacer};
 use crate::rng::Stream;
 use crate::segment::Segment;
 use crate::sleep::sleep_until;
-use crate::sys::{Answer, Folder, Kernel, Places};
+use crate::sys::{Answer, Folder, Kernel};
 use crate::thread_state::{CUT, Place, STOP, ThreadState};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -169,7 +169,7 @@ impl<'a> Stint<'a> {
     }
 
     /// Do one transaction after the other until no more begin.
-    pub(crate) fn work<K: Places>(&mut self, interpreter: &mut Interpreter<'_, K>) {
+    pub(crate) fn work<K: Kernel>(&mut self, interpreter: &mut Interpreter<'_, K>) {
         let mut tried_ns = 0;
         while let Err(errno) = interpreter.verify(self.segment.target) {
             let Some(intended_ns) = self.come_again(&mut interpreter.journal, tried_ns) else {

@@ -4,21 +4,34 @@
     reason = "on the way of every op: a call that returns after a system call is mispredicted"
 )]
 
-use super::{Act, Done, Halt, Interpreter, Value};
+use super::{Act, Done, Halt, Interpreter};
 use crate::ops::Op;
 use crate::path;
 use crate::program::{
     Call, Draw, Expect, LinkTarget, LockKind, Mode, Owner, Pieces, SlotId, Timed,
 };
-use crate::sys::{ACCESS_LIST, Answer, Kernel, LockRange, access_list, c_path};
+use crate::sys::controls::{LockRange, flock, lock};
+use crate::sys::{
+    ACCESS_LIST, Answer, At, How, Kernel, Links, Through, Times, access_list, c_path, files,
+};
 use rustix::io::Errno;
-use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 /// The buffer of getxattr and listxattr.
 const ATTRIBUTE_BYTES: u64 = 64 << 10;
 /// The buffer of readlink.
 const LINK_BYTES: u64 = 4096;
+
+/// What flock(2) is told.
+fn flock_operation(kind: LockKind, wait: bool) -> u32 {
+    let operation = match kind {
+        LockKind::Shared => libc::LOCK_SH,
+        LockKind::Exclusive => libc::LOCK_EX,
+        LockKind::Unlock => libc::LOCK_UN,
+    };
+    let operation = operation | if wait { 0 } else { libc::LOCK_NB };
+    operation.cast_unsigned()
+}
 
 impl<K: Kernel> Interpreter<'_, K> {
     /// Run one timed step.
@@ -84,7 +97,7 @@ impl<K: Kernel> Interpreter<'_, K> {
             Call::Stat { path } => self.at(act(path), path.0, K::stat),
             Call::Lstat { path } => self.at(act(path), path.0, K::lstat),
             Call::Access { path, mode } => {
-                self.at(act(path), path.0, |k, path| k.access(path, *mode))
+                self.at(act(path), path.0, |k, path| k.access(path, *mode, 0))
             }
             Call::Rmdir { path } => self.at(act(path), path.0, K::rmdir),
             Call::Unlink { path } => self.at(act(path), path.0, K::unlink),
@@ -97,7 +110,9 @@ impl<K: Kernel> Interpreter<'_, K> {
                     k.rename(from, to, *flags)
                 })
             }
-            Call::Link { path, to } => self.pair(act(path), (path.0, to.0), K::link),
+            Call::Link { path, to } => self.pair(act(path), (path.0, to.0), |k, from, to| {
+                k.link(from, to, Links::Keep)
+            }),
             Call::Symlink { path, target } => self.symlink(path.0, target, expect),
             _ => self.mark(timed),
         }
@@ -116,7 +131,7 @@ impl<K: Kernel> Interpreter<'_, K> {
             }
             Call::Truncate { path, size } => {
                 let (act, size) = (act(path), self.draw(*size));
-                self.at(act, path.0, |k, path| k.truncate(path, size))
+                self.at(act, path.0, |k, at| k.truncate(at.whole, size))
             }
             Call::Chmod { path, mode } => {
                 let (act, mode) = (act(path), self.mode(*mode, path.0));
@@ -124,14 +139,17 @@ impl<K: Kernel> Interpreter<'_, K> {
             }
             Call::Chown { path, uid, gid } => {
                 let owner = Owner::of(*uid, *gid);
-                self.at(act(path), path.0, |k, path| k.chown(path, owner))
+                self.at(act(path), path.0, |k, path| {
+                    k.chown(path, owner, Links::Keep)
+                })
             }
             Call::Utimens { path, mtime_ns } => {
-                let (act, time) = (act(path), mtime_ns.map(|time| self.draw(time)));
-                self.at(act, path.0, |k, path| k.utimens(path, time))
+                let act = act(path);
+                let set = Times::both(mtime_ns.map(|time| self.draw(time)));
+                self.at(act, path.0, |k, at| k.utimens(at, set, Links::Keep))
             }
             Call::Getxattr { path, name } => self.at(act(path), path.0, |k, path| {
-                k.getxattr(path, name, attributes)
+                k.getxattr((path.whole, Links::Follow), name, attributes)
             }),
             Call::Setxattr { path, name, size } => {
                 let (act, size) = (act(path), self.draw(*size));
@@ -141,20 +159,23 @@ impl<K: Kernel> Interpreter<'_, K> {
                 } else {
                     self.setting.written.first(size)
                 };
-                self.at(act, path.0, |k, path| k.setxattr(path, name, value))
+                self.at(act, path.0, |k, path| {
+                    k.setxattr((path.whole, Links::Follow), name, (value, 0))
+                })
             }
-            Call::Removexattr { path, name } => {
-                self.at(act(path), path.0, |k, path| k.removexattr(path, name))
-            }
-            Call::Listxattr { path } => {
-                self.at(act(path), path.0, |k, path| k.listxattr(path, attributes))
-            }
+            Call::Removexattr { path, name } => self.at(act(path), path.0, |k, path| {
+                k.removexattr((path.whole, Links::Follow), name)
+            }),
+            Call::Listxattr { path } => self.at(act(path), path.0, |k, path| {
+                k.listxattr((path.whole, Links::Follow), attributes)
+            }),
             _ => self.file_call(timed),
         }
     }
 
     /// Calls on open files that move no data.
     #[inline(never)]
+    #[expect(clippy::too_many_lines, reason = "a line or two a call")]
     fn file_call(&mut self, timed: &Timed) -> Done {
         let Timed { op, call, expect } = timed;
         let act = |slot: &SlotId| self.act(*op, slot.0, expect);
@@ -165,14 +186,14 @@ impl<K: Kernel> Interpreter<'_, K> {
                 whence,
             } => {
                 let (act, offset) = (act(file), self.draw(*offset).cast_signed());
-                self.on(act, file.0, |k, file| k.lseek(file, offset, *whence))
+                self.on(act, file.0, |file| files::lseek(file, offset, *whence))
             }
-            Call::Fsync { file } => self.on(act(file), file.0, K::fsync),
-            Call::Fdatasync { file } => self.on(act(file), file.0, K::fdatasync),
-            Call::Fstat { file } => self.on(act(file), file.0, K::fstat),
+            Call::Fsync { file } => self.on(act(file), file.0, files::fsync),
+            Call::Fdatasync { file } => self.on(act(file), file.0, files::fdatasync),
+            Call::Fstat { file } => self.on(act(file), file.0, files::fstat),
             Call::Ftruncate { file, size } => {
                 let (act, size) = (act(file), self.draw(*size));
-                self.on(act, file.0, |k, file| k.ftruncate(file, size))
+                self.on(act, file.0, |file| files::ftruncate(file, size))
             }
             Call::Fallocate {
                 file,
@@ -182,25 +203,30 @@ impl<K: Kernel> Interpreter<'_, K> {
             } => {
                 let act = act(file);
                 let range = (self.draw(*offset), self.draw(*size));
-                self.on(act, file.0, |k, file| k.fallocate(file, *mode, range))
+                self.on(act, file.0, |file| files::fallocate(file, range, *mode))
             }
             Call::Fchmod { file, mode } => {
                 let (act, mode) = (act(file), self.mode(*mode, file.0));
-                self.on(act, file.0, |k, file| k.fchmod(file, mode))
+                self.on(act, file.0, |file| files::fchmod(file, mode))
             }
             Call::Fchown { file, uid, gid } => {
                 let owner = Owner::of(*uid, *gid);
-                self.on(act(file), file.0, |k, file| k.fchown(file, owner))
+                self.on(act(file), file.0, |file| {
+                    files::fchown(file, owner, Through::Descriptor)
+                })
             }
             Call::Futimens { file, mtime_ns } => {
-                let (act, time) = (act(file), mtime_ns.map(|time| self.draw(time)));
-                self.on(act, file.0, |k, file| k.futimens(file, time))
+                let act = act(file);
+                let set = Times::both(mtime_ns.map(|time| self.draw(time)));
+                self.on(act, file.0, |file| {
+                    files::futimens(file, set, Through::Descriptor)
+                })
             }
-            Call::Flock { file, kind, wait } => {
-                self.on(act(file), file.0, |k, file| k.flock(file, *kind, *wait))
-            }
-            Call::FlockUnlock { file } => self.on(act(file), file.0, |k, file| {
-                k.flock(file, LockKind::Unlock, true)
+            Call::Flock { file, kind, wait } => self.on(act(file), file.0, |file| {
+                flock(file, flock_operation(*kind, *wait))
+            }),
+            Call::FlockUnlock { file } => self.on(act(file), file.0, |file| {
+                flock(file, flock_operation(LockKind::Unlock, true))
             }),
             Call::FcntlLock {
                 file,
@@ -225,23 +251,30 @@ impl<K: Kernel> Interpreter<'_, K> {
         (kind, wait): (LockKind, bool),
         (offset, size): (Draw, Draw),
     ) -> Done {
-        let range = LockRange {
-            kind,
-            wait,
-            offset: self.draw(offset),
-            size: self.draw(size),
+        let kind = match kind {
+            LockKind::Shared => libc::F_RDLCK,
+            LockKind::Exclusive => libc::F_WRLCK,
+            LockKind::Unlock => libc::F_UNLCK,
         };
-        self.on(act, file, |k, file| k.fcntl_lock(file, range))
+        let range = LockRange {
+            kind: kind.cast_unsigned(),
+            whence: 0,
+            offset: self.draw(offset).cast_signed(),
+            size: self.draw(size).cast_signed(),
+        };
+        self.on(act, file, |file| lock(file, range, wait))
     }
 
     fn pair(
         &mut self,
         act: Act<'_>,
         (from, to): (u8, u8),
-        call: impl FnOnce(&K, &CStr, &CStr) -> Answer,
+        call: impl FnOnce(&K, At<'_>, At<'_>) -> Answer,
     ) -> Done {
         match (self.path(from), self.path(to)) {
-            (Some(from), Some(to)) => self.timed(act, |kernel| call(kernel, from, to)),
+            (Some(from), Some(to)) => {
+                self.timed(act, |kernel| call(kernel, At::whole(from), At::whole(to)))
+            }
             _ => self.refuse(act, Errno::INVAL),
         }
     }
@@ -261,28 +294,18 @@ impl<K: Kernel> Interpreter<'_, K> {
 
     /// Call at the path of a slot.
     #[inline(always)]
-    fn at<V: Value>(
-        &mut self,
-        act: Act<'_>,
-        slot: u8,
-        call: impl FnOnce(&K, &CStr) -> Answer<V>,
-    ) -> Done {
+    fn at(&mut self, act: Act<'_>, slot: u8, call: impl FnOnce(&K, At<'_>) -> Answer) -> Done {
         match self.path(slot) {
-            Some(path) => self.timed(act, |kernel| call(kernel, path)),
+            Some(path) => self.timed(act, |kernel| call(kernel, At::whole(path))),
             None => self.refuse(act, Errno::INVAL),
         }
     }
 
     /// Call on the descriptor of a slot.
     #[inline]
-    fn on<V: Value>(
-        &mut self,
-        act: Act<'_>,
-        slot: u8,
-        call: impl FnOnce(&K, RawFd) -> Answer<V>,
-    ) -> Done {
+    fn on(&mut self, act: Act<'_>, slot: u8, call: impl FnOnce(RawFd) -> Answer) -> Done {
         match self.file(slot) {
-            Some(file) => self.timed(act, |kernel| call(kernel, file)),
+            Some(file) => self.timed(act, |_| call(file)),
             None => self.refuse(act, Errno::BADF),
         }
     }
@@ -303,10 +326,14 @@ impl<K: Kernel> Interpreter<'_, K> {
             return self.refuse(act, Errno::INVAL);
         };
         let opening = self.watch_open(path_slot, path, flags);
+        let how = How {
+            flags,
+            mode,
+            resolve: 0,
+        };
         let measured = self.measure(act, |kernel| {
-            kernel
-                .open(path, flags, mode)
-                .map(|file| u64::from(file.cast_unsigned()))
+            let file = kernel.open(At::whole(path), how)?;
+            Ok(u64::from(file.cast_unsigned()))
         });
         self.watch_opened(file_slot, opening, &measured);
         let measured = measured?;
@@ -322,7 +349,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
-        let measured = self.measure(act, |kernel| kernel.close(file))?;
+        let measured = self.measure(act, |_| files::close(file))?;
         self.watch_close(slot, &measured);
         if let Some(slot) = self.slot_mut(slot) {
             slot.file = None;
@@ -350,6 +377,8 @@ impl<K: Kernel> Interpreter<'_, K> {
             return self.refuse(act, Errno::INVAL);
         };
         target.push(0);
-        self.timed(act, |kernel| kernel.symlink(c_path(target), path))
+        self.timed(act, |kernel| {
+            kernel.symlink(c_path(target), At::whole(path))
+        })
     }
 }

@@ -7,10 +7,10 @@ use crate::program::{Await, Expect, SLOTS, SignalId, Until};
 use crate::segment::Segment;
 use crate::signals::Signal;
 use crate::sleep::sleep_until;
-use crate::sys::Places;
+use crate::sys::Kernel;
 use crate::thread_state::Place;
 
-impl<K: Places> Interpreter<'_, K> {
+impl<K: Kernel> Interpreter<'_, K> {
     /// Tell the others that this transaction has come so far.
     pub(super) fn give(&self, number: SignalId) {
         self.setting.signals.give(self.signal_of(number));

@@ -5,7 +5,7 @@ use crate::clock::now_ns;
 use crate::ops::Op;
 use crate::program::{Pipeline, STAGES};
 use crate::replay::play::LineStage;
-use crate::sys::Places;
+use crate::sys::Kernel;
 use std::sync::Arc;
 
 /// What stages know of the user that they work for.
@@ -17,7 +17,7 @@ pub(crate) struct Shift {
     pipeline: u64,
 }
 
-impl<K: Places> Interpreter<'_, K> {
+impl<K: Kernel> Interpreter<'_, K> {
     /// Have a pipeline done by helpers.
     pub(super) fn pipeline(&mut self, pipeline: &Arc<Pipeline>) -> Result<(), Halt> {
         self.looked_ns = None; // time passes, also when it is broken off

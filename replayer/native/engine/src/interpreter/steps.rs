@@ -10,12 +10,12 @@ use crate::ops;
 use crate::program::{Each, Entry, EntryKind, Replay, Step};
 use crate::replay::play::wait_until;
 use crate::sleep::sleep_until;
-use crate::sys::Places;
+use crate::sys::Kernel;
 
 /// Thinking for no longer than this is computing (chosen: what waiting at the clock's hand is cheap and exact for).
 const COMPUTED_NS: u64 = 50_000;
 
-impl<'a, K: Places> Interpreter<'a, K> {
+impl<'a, K: Kernel> Interpreter<'a, K> {
     /// Run the next transaction of the mix, which was intended at a time.
     pub(crate) fn transact(&mut self, intended_ns: u64) {
         let mix = self.program.mix_of(self.thread_state.user);

@@ -4,7 +4,7 @@ use crate::histogram;
 use crate::ops::{OK, Op};
 use crate::overhead::setting;
 use crate::record::Phase;
-use crate::sys::{Folder, Guarded, Kernel, Null, Places};
+use crate::sys::{Folder, Guarded, Kernel, Null};
 use crate::thread_state::{CUT, ThreadState};
 use serde_json::{Value, json};
 use std::fs;
@@ -28,7 +28,7 @@ fn document(steps: &Value) -> Value {
     })
 }
 
-fn transact<K: Places>(
+fn transact<K: Kernel>(
     setting: &Setting,
     kernel: K,
     thread_state: &Arc<ThreadState>,

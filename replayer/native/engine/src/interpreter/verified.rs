@@ -3,7 +3,7 @@
 use super::{Act, Done, Halt, Interpreter, Measured};
 use crate::clock::now_ns;
 use crate::program::{Call, Timed};
-use crate::sys::{Answer, Kernel};
+use crate::sys::{Answer, Kernel, data};
 use crate::verify::{Change, Opening, Verifier, Violation};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -140,10 +140,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         };
         let mut answer = Err(Errno::CANCELED);
         let bytes = buffer.first(size);
-        let done = self.write_once(act, bytes.len(), |kernel: &K| -> Answer<u64> {
+        let done = self.write_once(act, bytes.len(), |_: &K| -> Answer {
             answer = match offset {
-                Some(offset) => kernel.pwrite(file, bytes, offset),
-                None => kernel.write(file, bytes),
+                Some(offset) => data::pwrite(file, bytes, offset),
+                None => data::write(file, bytes),
             };
             answer
         });

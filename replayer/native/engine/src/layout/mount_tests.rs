@@ -4,7 +4,10 @@ use super::files::{evict, lay_out, warm};
 use super::mounted::Mounted;
 use super::tests::{Run, bytes_of, done, fault, sample};
 use super::verify::verify;
-use crate::sys::{Folder, Guarded, Jailed, Kernel, can_jail, own_folder_state};
+use crate::program::Owner;
+use crate::sys::{
+    At, Folder, Guarded, How, Jailed, Kernel, Links, Times, can_jail, own_folder_state,
+};
 use rustix::io::Errno;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -81,7 +84,17 @@ const NEW: u32 = (libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC).cast_unsigned(
 
 fn opens<K: Kernel>(kernel: &K) {
     for (path, flags) in [(c"d/file", NEW), (c"d/made", NEW), (c"d", 0)] {
-        assert_eq!(kernel.open(path, flags, 0o600), Err(Errno::XDEV));
+        assert_eq!(
+            kernel.open(
+                At::whole(path),
+                How {
+                    flags,
+                    mode: 0o600,
+                    resolve: 0
+                }
+            ),
+            Err(Errno::XDEV)
+        );
     }
 }
 
@@ -96,21 +109,32 @@ fn users_open_nothing_behind_a_mount_point() {
 #[test]
 fn guarded_users_change_nothing_behind_a_mount_point() {
     with_calls_of::<Guarded>(|kernel| {
-        let (file, made, own) = (c"d/file", c"d/made", c".replayer-run");
+        let at = At::whole;
+        let (file, made, own) = (at(c"d/file"), at(c"d/made"), at(c".replayer-run"));
+        let (directory, inner) = (at(c"d"), at(c"d/inner"));
+        let times = Times::both(Some(1));
         for answer in [
             kernel.unlink(file),
-            kernel.rmdir(c"d/inner"),
+            kernel.rmdir(inner),
             kernel.mkdir(made, 0o700),
             kernel.symlink(c"x", made),
             kernel.rename(file, made, 0),
             kernel.rename(own, made, 0),
-            kernel.link(own, made),
-            kernel.truncate(file, 0),
+            kernel.link(own, made, Links::Keep),
+            kernel.truncate(file.whole, 0),
             kernel.chmod(file, 0o777),
-            kernel.chmod(c"d", 0o777),
-            kernel.utimens(file, Some(1)),
-            kernel.stat(file).map(|_| ()),
-            kernel.stat(c"d").map(|_| ()),
+            kernel.chmod(directory, 0o777),
+            kernel.utimens(file, times, Links::Keep),
+            kernel.chown(
+                directory,
+                Owner {
+                    uid: Some(12),
+                    gid: None,
+                },
+                Links::Keep,
+            ),
+            kernel.stat(file),
+            kernel.stat(directory),
         ] {
             assert_eq!(answer, Err(Errno::XDEV));
             kernel.tidy();

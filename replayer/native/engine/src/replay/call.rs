@@ -1,6 +1,7 @@
 //! The calls that a replay program's events make.
 
 use super::program::{PathId, Place, Slot, TextId};
+use crate::sys::{Through, Times};
 
 /// Flags of vectored calls that a file system need not have, and without which the same bytes move: `RWF_ATOMIC` and `RWF_DONTCACHE`
 /// (preadv2(2)).
@@ -317,25 +318,4 @@ pub(crate) struct LetGo {
 pub(crate) enum Subject {
     Path { path: PathId, follow: bool },
     File(Slot),
-}
-
-/// How attributes of an open file are reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Through {
-    Descriptor,
-    /// With `AT_EMPTY_PATH`: what was opened with `O_PATH` takes nothing else.
-    EmptyPath,
-}
-
-/// Access and modification time; `None` leaves it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Times {
-    pub(crate) access: Option<Time>,
-    pub(crate) modification: Option<Time>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Time {
-    Now,
-    At(i64),
 }

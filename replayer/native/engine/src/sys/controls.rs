@@ -4,19 +4,19 @@
     reason = "rustix has no open-file-description locks and no raw fcntl or ioctl"
 )]
 
-use super::answer::Answer;
 use super::files::length;
+use super::operands::Answer;
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 
-pub(crate) fn flock(file: RawFd, operation: u32) -> Answer<u64> {
+pub(crate) fn flock(file: RawFd, operation: u32) -> Answer {
     // SAFETY: no memory is involved.
     length(unsafe { libc::syscall(libc::SYS_flock, file, operation) })
 }
 
 /// A lock of a byte range, as fcntl takes it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Range {
+pub(crate) struct LockRange {
     /// `F_RDLCK`, `F_WRLCK` or `F_UNLCK`.
     pub(crate) kind: u32,
     pub(crate) whence: u32,
@@ -24,14 +24,8 @@ pub(crate) struct Range {
     pub(crate) size: i64,
 }
 
-/// `F_OFD_SETLK` or `F_OFD_SETLKW`: see `files::fcntl_lock`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Patience {
-    Try,
-    Wait,
-}
-
-pub(crate) fn lock(file: RawFd, range: Range, patience: Patience) -> Answer<u64> {
+/// Open file description locks: the users are threads of one process, whose own locks would not keep them apart.
+pub(crate) fn lock(file: RawFd, range: LockRange, wait: bool) -> Answer {
     let lock = libc::flock {
         l_type: libc::c_short::try_from(range.kind).map_err(|_| Errno::INVAL)?,
         l_whence: libc::c_short::try_from(range.whence).map_err(|_| Errno::INVAL)?,
@@ -39,9 +33,10 @@ pub(crate) fn lock(file: RawFd, range: Range, patience: Patience) -> Answer<u64>
         l_len: range.size,
         l_pid: 0,
     };
-    let command = match patience {
-        Patience::Try => libc::F_OFD_SETLK,
-        Patience::Wait => libc::F_OFD_SETLKW,
+    let command = if wait {
+        libc::F_OFD_SETLKW
+    } else {
+        libc::F_OFD_SETLK
     };
     // SAFETY: `lock` is a whole struct flock that outlives the call.
     length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, &raw const lock) })
@@ -67,7 +62,7 @@ pub(crate) fn is_harmless(command: u32) -> bool {
 }
 
 /// A command of fcntl that is harmless.
-pub(crate) fn fcntl(file: RawFd, command: u32, argument: u64) -> Answer<u64> {
+pub(crate) fn fcntl(file: RawFd, command: u32, argument: u64) -> Answer {
     let argument = tamed(command, argument).ok_or(Errno::INVAL)?;
     // SAFETY: these commands take a number or nothing.
     length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, argument) })
@@ -89,7 +84,7 @@ pub(crate) fn is_asking(command: u32) -> bool {
 }
 
 /// A command of ioctl that asks.
-pub(crate) fn ioctl(file: RawFd, command: u32) -> Answer<u64> {
+pub(crate) fn ioctl(file: RawFd, command: u32) -> Answer {
     if !is_asking(command) {
         return Err(Errno::INVAL);
     }

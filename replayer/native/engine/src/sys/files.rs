@@ -1,23 +1,22 @@
-//! Calls on open files: the same in every confinement.
+//! Calls on open files that move no data: the same in every confinement.
 #![expect(
     unsafe_code,
-    reason = "descriptors of plans live in slots, and rustix lacks range locks and shared read buffers"
+    reason = "descriptors live in slots, and rustix lacks half of these calls"
 )]
 
-use super::answer::{Answer, LockRange};
+use super::operands::{Answer, Range, Through, Times};
 use super::scratch::Scratch;
-use crate::program::LockKind;
 use crate::program::Owner;
-use rustix::fs::{
-    FallocateFlags, FlockOperation, Gid, Mode, SeekFrom, Timespec, Timestamps, UTIME_NOW, Uid,
-};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, Stat, StatxFlags};
 use rustix::io::Errno;
-use rustix::mm::{MapFlags, ProtFlags};
+use std::ffi::CStr;
 use std::os::fd::{BorrowedFd, RawFd};
+
+const SYNC: AtFlags = AtFlags::STATX_FORCE_SYNC.union(AtFlags::STATX_DONT_SYNC);
 
 /// Borrow the descriptor of a slot for one call.
 #[inline]
-pub(super) fn borrow(file: RawFd) -> BorrowedFd<'static> {
+pub(crate) fn borrow(file: RawFd) -> BorrowedFd<'static> {
     // SAFETY: slots hold descriptors that `open` returned and that only this user's thread closes, and each
     // borrow ends with its call. (The kernel itself answers EBADF to any other number.)
     unsafe { BorrowedFd::borrow_raw(file) }
@@ -25,233 +24,179 @@ pub(super) fn borrow(file: RawFd) -> BorrowedFd<'static> {
 
 /// What a raw call returned: a length, or −1 and errno.
 #[inline]
-pub(super) fn length(returned: libc::c_long) -> Answer<u64> {
+pub(super) fn length(returned: libc::c_long) -> Answer {
     u64::try_from(returned).map_err(|_| last_errno())
 }
 
 #[cold]
-fn last_errno() -> Errno {
+pub(super) fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 /// An offset or a size as the kernel takes it.
 #[inline]
-fn signed(number: u64) -> Answer<i64> {
+pub(super) fn signed(number: u64) -> Answer<i64> {
     i64::try_from(number).map_err(|_| Errno::INVAL)
 }
 
-fn size_of_call(size: u64) -> usize {
-    usize::try_from(size).unwrap_or(usize::MAX)
+#[inline]
+pub(super) fn size_of(facts: &Stat) -> u64 {
+    u64::try_from(facts.st_size).unwrap_or(0)
 }
 
-pub(super) fn close(file: RawFd) -> Answer {
+/// Close a descriptor that nobody uses any more.
+pub(crate) fn close(file: RawFd) -> Answer {
     // SAFETY: the slot gives its descriptor up before this call, so nobody uses it afterwards.
-    length(unsafe { libc::syscall(libc::SYS_close, file) }).map(|_| ())
+    length(unsafe { libc::syscall(libc::SYS_close, file) })
 }
 
-pub(super) fn read(file: RawFd, buffer: Scratch) -> Answer<u64> {
-    // SAFETY: the scratch buffer is writable memory of this length for as long as the engine lives.
-    length(unsafe { libc::syscall(libc::SYS_read, file, buffer.address(), buffer.len()) })
+/// One more descriptor of the same description; it is closed when a program is started.
+pub(crate) fn duplicate(file: RawFd) -> Answer<RawFd> {
+    // SAFETY: no memory is involved.
+    let copy =
+        length(unsafe { libc::syscall(libc::SYS_fcntl, file, libc::F_DUPFD_CLOEXEC, 0_i64) })?;
+    RawFd::try_from(copy).map_err(|_| Errno::MFILE)
 }
 
-pub(super) fn pread(file: RawFd, buffer: Scratch, offset: u64) -> Answer<u64> {
+pub(crate) fn lseek(file: RawFd, offset: i64, whence: u32) -> Answer {
+    // SAFETY: no memory is involved.
+    length(unsafe { libc::syscall(libc::SYS_lseek, file, offset, whence) })
+}
+
+pub(crate) fn fsync(file: RawFd) -> Answer {
+    rustix::fs::fsync(borrow(file)).map(|()| 0)
+}
+
+pub(crate) fn fdatasync(file: RawFd) -> Answer {
+    rustix::fs::fdatasync(borrow(file)).map(|()| 0)
+}
+
+pub(crate) fn syncfs(file: RawFd) -> Answer {
+    rustix::fs::syncfs(borrow(file)).map(|()| 0)
+}
+
+pub(crate) fn sync_range(file: RawFd, (offset, size): Range, flags: u32) -> Answer {
+    let (offset, size) = (signed(offset)?, signed(size)?);
+    // SAFETY: no memory is involved.
+    length(unsafe { libc::syscall(libc::SYS_sync_file_range, file, offset, size, flags) })
+}
+
+pub(crate) fn advise(file: RawFd, (offset, size): Range, advice: u32) -> Answer {
+    let (offset, size) = (signed(offset)?, signed(size)?);
+    // SAFETY: no memory is involved.
+    length(unsafe { libc::syscall(libc::SYS_fadvise64, file, offset, size, advice) })
+}
+
+pub(crate) fn readahead(file: RawFd, (offset, size): Range) -> Answer {
     let offset = signed(offset)?;
-    // SAFETY: as for read.
+    // SAFETY: no memory is involved.
+    length(unsafe { libc::syscall(libc::SYS_readahead, file, offset, size) })
+}
+
+/// The size.
+pub(crate) fn fstat(file: RawFd) -> Answer {
+    rustix::fs::fstat(borrow(file)).map(|facts| size_of(&facts))
+}
+
+/// Attributes, as fresh as the bits of `AT_STATX_SYNC_TYPE` say.
+pub(super) fn statx(from: BorrowedFd<'_>, path: &CStr, flags: AtFlags, sync: u32) -> Answer {
+    let sync = AtFlags::from_bits_retain(sync) & SYNC;
+    rustix::fs::statx(from, path, flags | sync, StatxFlags::BASIC_STATS).map(|_| 0)
+}
+
+/// The same of what a descriptor stands for.
+pub(crate) fn statx_of(file: RawFd, sync: u32) -> Answer {
+    statx(borrow(file), c"", AtFlags::EMPTY_PATH, sync)
+}
+
+pub(crate) fn fstatfs(file: RawFd) -> Answer {
+    rustix::fs::fstatfs(borrow(file)).map(|_| 0)
+}
+
+/// Whether a path may be used; `AT_EMPTY_PATH` asks for the directory's own descriptor. Linux before 5.8 knows no flags: there the
+/// effective user is asked for as the real one, who is the same here, and the other flags are ENOSYS.
+#[inline]
+pub(super) fn access(from: RawFd, path: &CStr, mode: u32, flags: u32) -> Answer {
+    if flags == 0 {
+        return access_plain(from, path, mode);
+    }
+    let (at, effective) = (path.as_ptr(), libc::AT_EACCESS.cast_unsigned());
+    // SAFETY: a NUL-terminated path.
+    match length(unsafe { libc::syscall(libc::SYS_faccessat2, from, at, mode, flags) }) {
+        Err(Errno::NOSYS) if flags == effective => access_plain(from, path, mode),
+        answer => answer,
+    }
+}
+
+#[inline]
+fn access_plain(from: RawFd, path: &CStr, mode: u32) -> Answer {
+    // SAFETY: a NUL-terminated path.
+    length(unsafe { libc::syscall(libc::SYS_faccessat, from, path.as_ptr(), mode) })
+}
+
+pub(crate) fn ftruncate(file: RawFd, size: u64) -> Answer {
+    rustix::fs::ftruncate(borrow(file), size).map(|()| 0)
+}
+
+pub(crate) fn fallocate(file: RawFd, (offset, size): Range, mode: u32) -> Answer {
+    let mode = FallocateFlags::from_bits_retain(mode);
+    rustix::fs::fallocate(borrow(file), mode, offset, size).map(|()| 0)
+}
+
+pub(crate) fn fchmod(file: RawFd, mode: u32) -> Answer {
+    rustix::fs::fchmod(borrow(file), Mode::from_raw_mode(mode & 0o7777)).map(|()| 0)
+}
+
+pub(crate) fn fchown(file: RawFd, owner: Owner, through: Through) -> Answer {
+    let (uid, gid) = owner.ids();
+    match through {
+        Through::Descriptor => rustix::fs::fchown(borrow(file), uid, gid).map(|()| 0),
+        Through::EmptyPath => chown_of(file, owner),
+    }
+}
+
+/// Give what a descriptor with `O_PATH` stands for to somebody.
+pub(super) fn chown_of(file: RawFd, owner: Owner) -> Answer {
+    let (uid, gid) = owner.ids();
+    rustix::fs::chownat(borrow(file), c"", uid, gid, AtFlags::EMPTY_PATH).map(|()| 0)
+}
+
+pub(crate) fn futimens(file: RawFd, times: Times, through: Through) -> Answer {
+    let (file, times) = (borrow(file), times.timestamps());
+    match through {
+        Through::Descriptor => rustix::fs::futimens(file, &times),
+        Through::EmptyPath => rustix::fs::utimensat(file, c"", &times, AtFlags::EMPTY_PATH),
+    }
+    .map(|()| 0)
+}
+
+pub(crate) fn fgetxattr(file: RawFd, name: &CStr, buffer: Scratch) -> Answer {
+    let (address, len) = (buffer.address(), buffer.len());
+    // SAFETY: a NUL-terminated name and a writable buffer of this length.
+    length(unsafe { libc::syscall(libc::SYS_fgetxattr, file, name.as_ptr(), address, len) })
+}
+
+pub(crate) fn fsetxattr(file: RawFd, name: &CStr, value: &[u8], flags: u32) -> Answer {
+    let (address, len) = (value.as_ptr(), value.len());
+    // SAFETY: a NUL-terminated name and a readable value of this length.
     length(unsafe {
         libc::syscall(
-            libc::SYS_pread64,
+            libc::SYS_fsetxattr,
             file,
-            buffer.address(),
-            buffer.len(),
-            offset,
+            name.as_ptr(),
+            address,
+            len,
+            flags,
         )
     })
 }
 
-pub(super) fn write(file: RawFd, bytes: &[u8]) -> Answer<u64> {
-    rustix::io::write(borrow(file), bytes).map(|written| written as u64)
+pub(crate) fn fremovexattr(file: RawFd, name: &CStr) -> Answer {
+    rustix::fs::fremovexattr(borrow(file), name).map(|()| 0)
 }
 
-pub(super) fn pwrite(file: RawFd, bytes: &[u8], offset: u64) -> Answer<u64> {
-    rustix::io::pwrite(borrow(file), bytes, offset).map(|written| written as u64)
-}
-
-pub(super) fn lseek(file: RawFd, offset: i64, whence: u32) -> Answer<u64> {
-    let place = match whence {
-        0 => SeekFrom::Start(offset.cast_unsigned()),
-        1 => SeekFrom::Current(offset),
-        _ => SeekFrom::End(offset),
-    };
-    rustix::fs::seek(borrow(file), place)
-}
-
-pub(super) fn fsync(file: RawFd) -> Answer {
-    rustix::fs::fsync(borrow(file))
-}
-
-pub(super) fn fdatasync(file: RawFd) -> Answer {
-    rustix::fs::fdatasync(borrow(file))
-}
-
-pub(super) fn fstat(file: RawFd) -> Answer<u64> {
-    rustix::fs::fstat(borrow(file)).map(|facts| u64::try_from(facts.st_size).unwrap_or(0))
-}
-
-pub(super) fn ftruncate(file: RawFd, size: u64) -> Answer {
-    rustix::fs::ftruncate(borrow(file), size)
-}
-
-pub(super) fn fallocate(file: RawFd, mode: u32, (offset, size): (u64, u64)) -> Answer {
-    rustix::fs::fallocate(
-        borrow(file),
-        FallocateFlags::from_bits_retain(mode),
-        offset,
-        size,
-    )
-}
-
-pub(super) fn fchmod(file: RawFd, mode: u32) -> Answer {
-    rustix::fs::fchmod(borrow(file), Mode::from_raw_mode(mode))
-}
-
-pub(super) fn fchown(file: RawFd, owner: Owner) -> Answer {
-    rustix::fs::fchown(
-        borrow(file),
-        owner.uid.map(Uid::from_raw),
-        owner.gid.map(Gid::from_raw),
-    )
-}
-
-/// Access and modification time: the same, or now.
-pub(super) fn times(mtime_ns: Option<u64>) -> Timestamps {
-    let time = match mtime_ns {
-        None => Timespec {
-            tv_sec: 0,
-            tv_nsec: UTIME_NOW,
-        },
-        Some(time_ns) => Timespec {
-            tv_sec: i64::try_from(time_ns / 1_000_000_000).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(time_ns % 1_000_000_000).unwrap_or(0),
-        },
-    };
-    Timestamps {
-        last_access: time,
-        last_modification: time,
-    }
-}
-
-pub(super) fn futimens(file: RawFd, mtime_ns: Option<u64>) -> Answer {
-    rustix::fs::futimens(borrow(file), &times(mtime_ns))
-}
-
-pub(super) fn flock(file: RawFd, kind: LockKind, wait: bool) -> Answer {
-    let operation = match (kind, wait) {
-        (LockKind::Shared, true) => FlockOperation::LockShared,
-        (LockKind::Shared, false) => FlockOperation::NonBlockingLockShared,
-        (LockKind::Exclusive, true) => FlockOperation::LockExclusive,
-        (LockKind::Exclusive, false) => FlockOperation::NonBlockingLockExclusive,
-        (LockKind::Unlock, _) => FlockOperation::Unlock,
-    };
-    rustix::fs::flock(borrow(file), operation)
-}
-
-/// Open file description locks: the users are threads of one process, whose own locks would not keep them apart.
-pub(super) fn fcntl_lock(file: RawFd, range: LockRange) -> Answer {
-    let kind = match range.kind {
-        LockKind::Shared => libc::F_RDLCK,
-        LockKind::Exclusive => libc::F_WRLCK,
-        LockKind::Unlock => libc::F_UNLCK,
-    };
-    let lock = libc::flock {
-        l_type: libc::c_short::try_from(kind).map_err(|_| Errno::INVAL)?,
-        l_whence: 0,
-        l_start: signed(range.offset)?,
-        l_len: signed(range.size)?,
-        l_pid: 0,
-    };
-    let command = if range.wait {
-        libc::F_OFD_SETLKW
-    } else {
-        libc::F_OFD_SETLK
-    };
-    // SAFETY: `lock` is a whole struct flock that outlives the call.
-    length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, &raw const lock) }).map(|_| ())
-}
-
-pub(super) fn getdents(file: RawFd, buffer: Scratch) -> Answer<u64> {
-    // SAFETY: as for read.
-    length(unsafe { libc::syscall(libc::SYS_getdents64, file, buffer.address(), buffer.len()) })
-}
-
-pub(super) fn copy_file_range(from: RawFd, to: RawFd, size: u64) -> Answer<u64> {
-    let copied =
-        rustix::fs::copy_file_range(borrow(from), None, borrow(to), None, size_of_call(size))?;
-    Ok(copied as u64)
-}
-
-pub(super) fn sendfile(from: RawFd, sink: RawFd, size: u64) -> Answer<u64> {
-    let sent = rustix::fs::sendfile(borrow(sink), borrow(from), None, size_of_call(size))?;
-    Ok(sent as u64)
-}
-
-/// Bytes between two pages that are read. Larger pages are read more than once, which is harmless.
-const PAGE: usize = 4096;
-
-/// Map the whole file, read one byte of every page, unmap.
-pub(super) fn mmap_read(file: RawFd) -> Answer<u64> {
-    let size = fstat(file)?;
-    if size == 0 {
-        return Ok(0);
-    }
-    let len = usize::try_from(size).map_err(|_| Errno::OVERFLOW)?;
-    // SAFETY: a new private mapping at an address of the kernel's choice; unmapped below, never borrowed.
-    let start = unsafe {
-        rustix::mm::mmap(
-            std::ptr::null_mut(),
-            len,
-            ProtFlags::READ,
-            MapFlags::PRIVATE,
-            borrow(file),
-            0,
-        )?
-    };
-    let touched = touch_pages(start as usize, len);
-    // SAFETY: the mapping made above.
-    unsafe { rustix::mm::munmap(start, len)? };
-    touched.map(|()| size)
-}
-
-/// Read one byte of every page through `process_vm_readv` on ourselves: a file that shrinks meanwhile is EFAULT, where a
-/// plain load would be a SIGBUS that ends the process.
-#[inline(never)]
-fn touch_pages(start: usize, len: usize) -> Answer {
-    const BATCH: usize = 128;
-    let pid = rustix::process::getpid().as_raw_nonzero().get();
-    let mut sink = [0_u8; BATCH];
-    let mut done = 0;
-    while done < len {
-        let mut count = 0;
-        let pages: [libc::iovec; BATCH] = std::array::from_fn(|page| {
-            let offset = done + page * PAGE;
-            let inside = offset < len;
-            count += usize::from(inside);
-            libc::iovec {
-                iov_base: (start + offset) as *mut libc::c_void,
-                iov_len: usize::from(inside),
-            }
-        });
-        let local = libc::iovec {
-            iov_base: sink.as_mut_ptr().cast(),
-            iov_len: count,
-        };
-        // SAFETY: `local` is a writable buffer of `count` bytes; the remote addresses are checked by the kernel.
-        let read = unsafe {
-            libc::process_vm_readv(pid, &raw const local, 1, pages.as_ptr(), count as u64, 0)
-        };
-        if usize::try_from(read).map_err(|_| last_errno())? < count {
-            return Err(Errno::FAULT);
-        }
-        done += BATCH * PAGE;
-    }
-    Ok(())
+pub(crate) fn flistxattr(file: RawFd, buffer: Scratch) -> Answer {
+    let (address, len) = (buffer.address(), buffer.len());
+    // SAFETY: a writable buffer of this length.
+    length(unsafe { libc::syscall(libc::SYS_flistxattr, file, address, len) })
 }

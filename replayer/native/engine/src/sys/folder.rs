@@ -1,6 +1,6 @@
 //! Folders from outside: opening and making a run's folder, its marker, limits and caches of the machine.
 
-use super::how::How;
+use super::operands::How;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};

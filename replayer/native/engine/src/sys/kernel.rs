@@ -1,116 +1,213 @@
-//! What a user's thread can ask of the kernel. One implementation a confinement, chosen once for a thread.
+//! What a user's thread can ask of the kernel by path. One implementation a confinement, chosen once for a thread; calls on open files
+//! are the same in every confinement (`files`, `data`, `controls`).
+#![expect(
+    unsafe_code,
+    reason = "rustix has no readlinkat for shared buffers, and no truncate"
+)]
 
-use super::answer::{Answer, LockRange};
-use super::files;
+use super::attributes;
+use super::files::{close, length, signed, size_of};
 use super::folder::Folder;
+use super::naming::link_open;
+use super::operands::{Answer, At, How, Links, Times};
 use super::scratch::Scratch;
-use crate::program::{LockKind, Owner};
+use crate::program::Owner;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
+use rustix::io::Errno;
 use std::ffi::CStr;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
-/// Calls of one user. Paths are relative to the run's folder; descriptors are those that `open` returned.
-pub(crate) trait Kernel {
-    /// False when nothing is called: contents cannot be checked then.
+/// A directory, and a name in it.
+pub(crate) type Name<'a> = (BorrowedFd<'static>, &'a CStr);
+
+/// Flags of faccessat2 that are handed on.
+pub(super) const ACCESS_FLAGS: u32 = (libc::AT_EACCESS | libc::AT_SYMLINK_NOFOLLOW).cast_unsigned();
+
+fn mode_of(mode: u32) -> Mode {
+    Mode::from_raw_mode(mode & 0o7777)
+}
+
+/// Calls by path of one user. Nothing outside of the run's folder is reached, whatever the paths are.
+pub(crate) trait Kernel: Sized {
+    /// False when nothing is called: every op succeeds at once.
     const REAL: bool = true;
 
     /// Confine this thread to a run's folder.
-    fn enter(folder: &Arc<Folder>) -> Answer<Self>
-    where
-        Self: Sized;
+    fn enter(folder: &Arc<Folder>) -> Answer<Self>;
 
     /// Close what the last path call needed beside its result (outside of its timing).
     #[inline]
     fn tidy(&self) {}
 
-    fn open(&self, path: &CStr, flags: u32, mode: u32) -> Answer<RawFd>;
-    /// The size.
-    fn stat(&self, path: &CStr) -> Answer<u64>;
-    /// The size.
-    fn lstat(&self, path: &CStr) -> Answer<u64>;
-    fn access(&self, path: &CStr, mode: u32) -> Answer;
-    fn mkdir(&self, path: &CStr, mode: u32) -> Answer;
-    fn rmdir(&self, path: &CStr) -> Answer;
-    fn unlink(&self, path: &CStr) -> Answer;
-    fn rename(&self, from: &CStr, to: &CStr, flags: u32) -> Answer;
-    fn link(&self, from: &CStr, to: &CStr) -> Answer;
-    fn symlink(&self, target: &CStr, path: &CStr) -> Answer;
-    fn readlink(&self, path: &CStr, buffer: Scratch) -> Answer<u64>;
-    fn truncate(&self, path: &CStr, size: u64) -> Answer;
-    fn chmod(&self, path: &CStr, mode: u32) -> Answer;
-    fn chown(&self, path: &CStr, owner: Owner) -> Answer;
-    /// `None`: now.
-    fn utimens(&self, path: &CStr, mtime_ns: Option<u64>) -> Answer;
-    fn getxattr(&self, path: &CStr, name: &CStr, buffer: Scratch) -> Answer<u64>;
-    fn setxattr(&self, path: &CStr, name: &CStr, value: &[u8]) -> Answer;
-    fn removexattr(&self, path: &CStr, name: &CStr) -> Answer;
-    fn listxattr(&self, path: &CStr, buffer: Scratch) -> Answer<u64>;
+    /// Where a call begins that changes what a name means: it follows no link in the last place.
+    fn name<'a>(&self, at: At<'a>) -> Answer<Name<'a>>;
+    /// The same of a call that changes nothing.
+    fn look<'a>(&self, at: At<'a>) -> Answer<Name<'a>>;
+    /// Call with a path that leads to the same object and nowhere else.
+    fn by_path<T>(
+        &self,
+        path: &CStr,
+        links: Links,
+        call: impl FnOnce(&CStr) -> Answer<T>,
+    ) -> Answer<T>;
+    fn open(&self, at: At<'_>, how: How) -> Answer<RawFd>;
+    /// The size of what a path leads to, links followed.
+    fn stat(&self, at: At<'_>) -> Answer;
+    fn statx(&self, at: At<'_>, links: Links, sync: u32) -> Answer;
+    fn access(&self, at: At<'_>, mode: u32, flags: u32) -> Answer;
+    fn chown(&self, at: At<'_>, owner: Owner, links: Links) -> Answer;
 
-    #[inline]
-    fn close(&self, file: RawFd) -> Answer {
-        files::close(file)
-    }
-    #[inline]
-    fn read(&self, file: RawFd, buffer: Scratch) -> Answer<u64> {
-        files::read(file, buffer)
-    }
-    #[inline]
-    fn pread(&self, file: RawFd, buffer: Scratch, offset: u64) -> Answer<u64> {
-        files::pread(file, buffer, offset)
-    }
-    #[inline]
-    fn write(&self, file: RawFd, bytes: &[u8]) -> Answer<u64> {
-        files::write(file, bytes)
-    }
-    #[inline]
-    fn pwrite(&self, file: RawFd, bytes: &[u8], offset: u64) -> Answer<u64> {
-        files::pwrite(file, bytes, offset)
-    }
-    fn lseek(&self, file: RawFd, offset: i64, whence: u32) -> Answer<u64> {
-        files::lseek(file, offset, whence)
-    }
-    fn fsync(&self, file: RawFd) -> Answer {
-        files::fsync(file)
-    }
-    fn fdatasync(&self, file: RawFd) -> Answer {
-        files::fdatasync(file)
-    }
     /// The size.
-    fn fstat(&self, file: RawFd) -> Answer<u64> {
-        files::fstat(file)
+    #[inline]
+    fn lstat(&self, at: At<'_>) -> Answer {
+        let (parent, leaf) = self.look(at)?;
+        let facts = rustix::fs::statat(parent, leaf, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(size_of(&facts))
     }
-    fn ftruncate(&self, file: RawFd, size: u64) -> Answer {
-        files::ftruncate(file, size)
+    /// Look a directory up, as chdir does; nobody's working directory changes.
+    fn look_up(&self, at: At<'_>) -> Answer {
+        let how = How {
+            flags: (OFlags::PATH | OFlags::DIRECTORY).bits(),
+            mode: 0,
+            resolve: 0,
+        };
+        // Closing is timed with it: a descriptor costs less than a chdir does.
+        close(self.open(at, how)?)
     }
-    fn fallocate(&self, file: RawFd, mode: u32, range: (u64, u64)) -> Answer {
-        files::fallocate(file, mode, range)
+    fn statfs(&self, path: &CStr) -> Answer {
+        self.by_path(path, Links::Follow, |path| {
+            rustix::fs::statfs(path).map(|_| 0)
+        })
     }
-    fn fchmod(&self, file: RawFd, mode: u32) -> Answer {
-        files::fchmod(file, mode)
+    fn mkdir(&self, at: At<'_>, mode: u32) -> Answer {
+        let (parent, leaf) = self.name(at)?;
+        rustix::fs::mkdirat(parent, leaf, mode_of(mode)).map(|()| 0)
     }
-    fn fchown(&self, file: RawFd, owner: Owner) -> Answer {
-        files::fchown(file, owner)
+    /// An empty regular file.
+    fn mknod(&self, at: At<'_>, mode: u32) -> Answer {
+        let (parent, leaf) = self.name(at)?;
+        rustix::fs::mknodat(parent, leaf, FileType::RegularFile, mode_of(mode), 0).map(|()| 0)
     }
-    fn futimens(&self, file: RawFd, mtime_ns: Option<u64>) -> Answer {
-        files::futimens(file, mtime_ns)
+    fn rmdir(&self, at: At<'_>) -> Answer {
+        let (parent, leaf) = self.name(at)?;
+        rustix::fs::unlinkat(parent, leaf, AtFlags::REMOVEDIR).map(|()| 0)
     }
-    fn flock(&self, file: RawFd, kind: LockKind, wait: bool) -> Answer {
-        files::flock(file, kind, wait)
+    #[inline]
+    fn unlink(&self, at: At<'_>) -> Answer {
+        let (parent, leaf) = self.name(at)?;
+        rustix::fs::unlinkat(parent, leaf, AtFlags::empty()).map(|()| 0)
     }
-    fn fcntl_lock(&self, file: RawFd, range: LockRange) -> Answer {
-        files::fcntl_lock(file, range)
+    fn readlink(&self, at: At<'_>, buffer: Scratch) -> Answer {
+        let (parent, leaf) = self.look(at)?;
+        let (parent, leaf) = (parent.as_raw_fd(), leaf.as_ptr());
+        let (address, len) = (buffer.address(), buffer.len());
+        // SAFETY: a NUL-terminated path and a writable buffer of this length.
+        length(unsafe { libc::syscall(libc::SYS_readlinkat, parent, leaf, address, len) })
     }
-    fn getdents(&self, file: RawFd, buffer: Scratch) -> Answer<u64> {
-        files::getdents(file, buffer)
+    fn rename(&self, from: At<'_>, to: At<'_>, flags: u32) -> Answer {
+        let ((from, old), (to, new)) = (self.name(from)?, self.name(to)?);
+        let flags = RenameFlags::from_bits_retain(flags);
+        rustix::fs::renameat_with(from, old, to, new, flags).map(|()| 0)
     }
-    fn copy_file_range(&self, from: RawFd, to: RawFd, size: u64) -> Answer<u64> {
-        files::copy_file_range(from, to, size)
+    fn link(&self, from: At<'_>, to: At<'_>, links: Links) -> Answer {
+        match links {
+            Links::Keep => {
+                let ((from, old), (to, new)) = (self.name(from)?, self.name(to)?);
+                rustix::fs::linkat(from, old, to, new, AtFlags::empty()).map(|()| 0)
+            }
+            Links::Follow => {
+                let (to, new) = self.name(to)?;
+                self.by_path(from.whole, links, |old| {
+                    rustix::fs::linkat(CWD, old, to, new, AtFlags::SYMLINK_FOLLOW).map(|()| 0)
+                })
+            }
+        }
     }
-    fn sendfile(&self, from: RawFd, sink: RawFd, size: u64) -> Answer<u64> {
-        files::sendfile(from, sink, size)
+    /// Give a name to what is open, which may have none.
+    fn link_open(&self, file: RawFd, to: At<'_>) -> Answer {
+        let (to, new) = self.name(to)?;
+        link_open(file, to, new)
     }
-    /// Returns the size of the file.
-    fn mmap_read(&self, file: RawFd) -> Answer<u64> {
-        files::mmap_read(file)
+    fn symlink(&self, target: &CStr, at: At<'_>) -> Answer {
+        let (parent, leaf) = self.name(at)?;
+        rustix::fs::symlinkat(target, parent, leaf).map(|()| 0)
+    }
+    fn truncate(&self, path: &CStr, size: u64) -> Answer {
+        let size = signed(size)?;
+        self.by_path(path, Links::Follow, |path| {
+            // SAFETY: a NUL-terminated path.
+            length(unsafe { libc::syscall(libc::SYS_truncate, path.as_ptr(), size) })
+        })
+    }
+    fn chmod(&self, at: At<'_>, mode: u32) -> Answer {
+        self.by_path(at.whole, Links::Follow, |path| {
+            rustix::fs::chmodat(CWD, path, mode_of(mode), AtFlags::empty()).map(|()| 0)
+        })
+    }
+    fn utimens(&self, at: At<'_>, times: Times, links: Links) -> Answer {
+        let (times, flags) = (times.timestamps(), links.at_flags());
+        match links {
+            Links::Keep => {
+                let (parent, leaf) = self.name(at)?;
+                rustix::fs::utimensat(parent, leaf, &times, flags).map(|()| 0)
+            }
+            Links::Follow => self.by_path(at.whole, links, |path| {
+                rustix::fs::utimensat(CWD, path, &times, flags).map(|()| 0)
+            }),
+        }
+    }
+    fn getxattr(&self, (path, links): (&CStr, Links), name: &CStr, buffer: Scratch) -> Answer {
+        self.by_path(path, links, |path| {
+            attributes::get((path, links), name, buffer)
+        })
+    }
+    fn setxattr(&self, (path, links): (&CStr, Links), name: &CStr, value: (&[u8], u32)) -> Answer {
+        self.by_path(path, links, |path| {
+            attributes::set((path, links), name, value)
+        })
+    }
+    fn removexattr(&self, (path, links): (&CStr, Links), name: &CStr) -> Answer {
+        self.by_path(path, links, |path| attributes::remove((path, links), name))
+    }
+    fn listxattr(&self, (path, links): (&CStr, Links), buffer: Scratch) -> Answer {
+        self.by_path(path, links, |path| attributes::list((path, links), buffer))
+    }
+}
+
+/// No calls at all: what is left is the engine's own cost.
+#[derive(Debug)]
+pub(crate) struct Null;
+
+/// Nobody calls where `REAL` is false; who does is told so.
+impl Kernel for Null {
+    const REAL: bool = false;
+
+    fn enter(_: &Arc<Folder>) -> Answer<Null> {
+        Ok(Null)
+    }
+    fn name<'a>(&self, _: At<'a>) -> Answer<Name<'a>> {
+        Err(Errno::NOSYS)
+    }
+    fn look<'a>(&self, _: At<'a>) -> Answer<Name<'a>> {
+        Err(Errno::NOSYS)
+    }
+    fn by_path<T>(&self, _: &CStr, _: Links, _: impl FnOnce(&CStr) -> Answer<T>) -> Answer<T> {
+        Err(Errno::NOSYS)
+    }
+    fn open(&self, _: At<'_>, _: How) -> Answer<RawFd> {
+        Err(Errno::NOSYS)
+    }
+    fn stat(&self, _: At<'_>) -> Answer {
+        Err(Errno::NOSYS)
+    }
+    fn statx(&self, _: At<'_>, _: Links, _: u32) -> Answer {
+        Err(Errno::NOSYS)
+    }
+    fn access(&self, _: At<'_>, _: u32, _: u32) -> Answer {
+        Err(Errno::NOSYS)
+    }
+    fn chown(&self, _: At<'_>, _: Owner, _: Links) -> Answer {
+        Err(Errno::NOSYS)
     }
 }

@@ -1,7 +1,7 @@
 //! Names for what is open: `linkat` of a descriptor, also of a file that has no name (`O_TMPFILE`).
 
-use super::answer::Answer;
 use super::files::borrow;
+use super::operands::Answer;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use rustix::path::DecInt;
@@ -26,7 +26,7 @@ pub(super) fn prepare_to_link() {
 ///
 /// `AT_EMPTY_PATH` answers ENOENT to who lacks `CAP_DAC_READ_SEARCH` (since Linux 6.10, only where another one opened the file):
 /// then the way is that of open(2), through /proc. Both lead to what is open, and nowhere else.
-pub(super) fn link_open(file: RawFd, to: BorrowedFd<'_>, leaf: &CStr) -> Answer<u64> {
+pub(super) fn link_open(file: RawFd, to: BorrowedFd<'_>, leaf: &CStr) -> Answer {
     let answer = rustix::fs::linkat(borrow(file), c"", to, leaf, AtFlags::EMPTY_PATH);
     let answer = match answer {
         Err(Errno::NOENT) => link_through_proc(file, to, leaf),
@@ -35,7 +35,7 @@ pub(super) fn link_open(file: RawFd, to: BorrowedFd<'_>, leaf: &CStr) -> Answer<
     answer.map(|()| 0)
 }
 
-fn link_through_proc(file: RawFd, to: BorrowedFd<'_>, leaf: &CStr) -> Answer {
+fn link_through_proc(file: RawFd, to: BorrowedFd<'_>, leaf: &CStr) -> Answer<()> {
     // In a fork the numbers would be those of its parent.
     let own = OWN.get().and_then(Option::as_ref);
     let Some((_, own)) = own.filter(|(process, _)| *process == getpid()) else {

@@ -1,8 +1,8 @@
 //! Operands of events, bounded: what the kernel would not take, or what no file system should be asked for, is a reason to omit.
 
 use super::slots::Reason;
-use crate::replay::program::{FAVOURS, Time, Times};
-use crate::sys::ACCESS_LIST;
+use crate::replay::program::FAVOURS;
+use crate::sys::{ACCESS_LIST, Time, Times};
 use replayer_trace::{END_BYTES, Event, MOST_DATA};
 
 /// Larger files are none (as plan format 1 has it).

@@ -2,7 +2,8 @@
 
 use super::compile_whole;
 use super::tests::{imported, omitted, scheduled, source_of};
-use crate::replay::program::{Recorded, ReplayCall, Through};
+use crate::replay::program::{Recorded, ReplayCall};
+use crate::sys::Through;
 use std::collections::BTreeMap;
 
 /// A user without rights in `/r/ro`: every call that would change something, and two that read.

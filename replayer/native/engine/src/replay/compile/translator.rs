@@ -7,7 +7,8 @@ use super::path_map::PathMap;
 use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
 use super::table::Table;
 use crate::path;
-use crate::replay::program::{PathId, Place, ReplayCall, Slot, TextId, Through};
+use crate::replay::program::{PathId, Place, ReplayCall, Slot, TextId};
+use crate::sys::Through;
 use replayer_trace::{Event, MOST_DATA, Op};
 use std::collections::HashSet;
 

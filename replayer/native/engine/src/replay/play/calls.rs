@@ -5,18 +5,16 @@ use super::slots::{Held, Taken};
 use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::replay::program::{CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot};
-use crate::sys::replayed::{close, duplicate, seek};
-use crate::sys::{Answer, At, How, Links, Places};
+use crate::sys::files::{self, close, duplicate, lseek};
+use crate::sys::{Answer, At, How, Kernel};
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 
-impl<'a, K: Places> Player<'a, K> {
+impl<'a, K: Kernel> Player<'a, K> {
     #[inline]
     pub(super) fn enact(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
         if let ReplayCall::Stat { at } = &scheduled.call {
-            return self.at(scheduled, Op::Stat, *at, |k, at| {
-                k.stat_at(at, Links::Follow)
-            });
+            return self.at(scheduled, Op::Stat, *at, K::stat);
         }
         match &scheduled.call {
             ReplayCall::Open {
@@ -30,22 +28,21 @@ impl<'a, K: Places> Player<'a, K> {
                     flags: *flags,
                     mode: *mode,
                     resolve: *resolve,
-                };
+                }
+                .tamed();
                 self.open(scheduled, (*at, *slot), how)
             }
             ReplayCall::Close { slot } => self.close(scheduled, *slot),
             ReplayCall::Read { .. } | ReplayCall::Write { .. } | ReplayCall::List { .. } => {
                 self.enact_data(scheduled)
             }
-            ReplayCall::Lstat { at } => self.at(scheduled, Op::Lstat, *at, |k, at| {
-                k.stat_at(at, Links::Keep)
-            }),
+            ReplayCall::Lstat { at } => self.at(scheduled, Op::Lstat, *at, K::lstat),
             ReplayCall::Access { at, mode, flags } => {
                 self.at(scheduled, Op::Access, *at, |k, at| {
-                    k.access_at(at, *mode, *flags)
+                    k.access(at, *mode, *flags)
                 })
             }
-            ReplayCall::Fstat { slot } => self.on(scheduled, Op::Fstat, *slot, K::fstat),
+            ReplayCall::Fstat { slot } => self.on(scheduled, Op::Fstat, *slot, files::fstat),
             other => self.enact_other(batch, scheduled, other),
         }
     }
@@ -140,7 +137,7 @@ impl<'a, K: Places> Player<'a, K> {
         scheduled: &ScheduledCall,
         op: Op,
         place: Place,
-        call: impl FnOnce(&K, At<'_>) -> Answer<u64>,
+        call: impl FnOnce(&K, At<'_>) -> Answer,
     ) -> Played {
         let path = place.path;
         let act = Act { op, path };
@@ -157,7 +154,7 @@ impl<'a, K: Places> Player<'a, K> {
         scheduled: &ScheduledCall,
         op: Op,
         slot: Slot,
-        call: impl FnOnce(&K, RawFd) -> Answer<u64>,
+        call: impl FnOnce(RawFd) -> Answer,
     ) -> Played {
         match self.called(op, slot, call) {
             Some((act, ended, _)) => self.settle(scheduled, act, ended),
@@ -171,13 +168,13 @@ impl<'a, K: Places> Player<'a, K> {
         &self,
         op: Op,
         slot: Slot,
-        call: impl FnOnce(&K, RawFd) -> Answer<u64>,
+        call: impl FnOnce(RawFd) -> Answer,
     ) -> Option<(Act, Ended, Held<'a>)> {
         let held = self.stage.slots.hold(slot)?;
         let path = held.path();
         let act = Act { op, path };
         let file = held.file;
-        let ended = self.measure(act, |kernel| call(kernel, file));
+        let ended = self.measure(act, |_| call(file));
         Some((act, ended, held))
     }
 
@@ -199,7 +196,7 @@ impl<'a, K: Places> Player<'a, K> {
         let (at, held) = self.seen(place);
         let mut opened = None;
         let ended = self.measure(act, |kernel| {
-            let file = kernel.open_at(at, how)?;
+            let file = kernel.open(at, how)?;
             opened = Some(file);
             Ok(0)
         });
@@ -233,7 +230,7 @@ impl<'a, K: Places> Player<'a, K> {
         match self.stage.slots.take(slot) {
             Taken::File(file, path) => {
                 let act = Act { op, path };
-                let ended = self.measure(act, |kernel| kernel.close(file).map(|()| 0));
+                let ended = self.measure(act, |_| close(file));
                 self.settle(scheduled, act, ended)
             }
             Taken::Nothing => self.no_file(scheduled, op, slot),
@@ -253,7 +250,7 @@ impl<'a, K: Places> Player<'a, K> {
         let act = Act { op, path };
         match duplicate(held.file) {
             Ok(file) => {
-                let ended = self.measure(act, |_| close(file).map(|()| 0));
+                let ended = self.measure(act, |_| close(file));
                 self.settle(scheduled, act, ended)
             }
             Err(errno) => self.lost(scheduled, act, errno),
@@ -280,8 +277,7 @@ impl<'a, K: Places> Player<'a, K> {
         flags: u32,
         offset: u64,
     ) -> Played {
-        let whole = self.stage.names.path(path);
-        let at = At { whole, seen: None };
+        let at = At::whole(self.stage.names.path(path));
         if !K::REAL {
             self.pass(scheduled);
             return Ok(());
@@ -290,8 +286,9 @@ impl<'a, K: Places> Player<'a, K> {
             flags: flags & !MAKING,
             mode: 0,
             resolve: 0,
-        };
-        let opened = self.untimed(Act { op: Op::Open, path }, |kernel| kernel.open_at(at, how));
+        }
+        .tamed();
+        let opened = self.untimed(Act { op: Op::Open, path }, |kernel| kernel.open(at, how));
         self.kernel.tidy();
         if self.is_broken_off(&opened) {
             return Err(Halt::Cut);
@@ -307,7 +304,7 @@ impl<'a, K: Places> Player<'a, K> {
                 op: Op::Lseek,
                 path,
             };
-            let positioned = self.untimed(act, |_| seek(file, offset, 0));
+            let positioned = self.untimed(act, |_| lseek(file, offset, 0));
             if self.is_broken_off(&positioned) {
                 return Err(Halt::Cut);
             }

@@ -3,8 +3,8 @@
 use super::player::{Act, Played, Player};
 use crate::ops::Op;
 use crate::replay::program::{CallBatch, ReplayCall, ScheduledCall, Subject};
-use crate::sys::replayed::{fgetxattr, flistxattr, fremovexattr, fsetxattr};
-use crate::sys::{ACCESS_LIST, Answer, Links, Places, access_list};
+use crate::sys::files::{fgetxattr, flistxattr, fremovexattr, fsetxattr};
+use crate::sys::{ACCESS_LIST, Answer, Kernel, Links, access_list};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
@@ -23,7 +23,7 @@ const SET: Ops = [Op::Fsetxattr, Op::Lsetxattr, Op::Setxattr];
 const REMOVE: Ops = [Op::Fremovexattr, Op::Lremovexattr, Op::Removexattr];
 const LIST: Ops = [Op::Flistxattr, Op::Llistxattr, Op::Listxattr];
 
-impl<K: Places> Player<'_, K> {
+impl<K: Kernel> Player<'_, K> {
     #[inline(never)]
     pub(super) fn enact_attribute(
         &mut self,
@@ -37,7 +37,7 @@ impl<K: Places> Player<'_, K> {
                 let buffer = self.scratch.first(*size);
                 self.attribute(scheduled, *on, GET, |k, on| match on {
                     On::File(file) => fgetxattr(file, &name, buffer),
-                    On::Path(path, links) => k.get_attribute((path, links), &name, buffer),
+                    On::Path(path, links) => k.getxattr((path, links), &name, buffer),
                 })
             }
             ReplayCall::Setxattr {
@@ -50,30 +50,28 @@ impl<K: Places> Player<'_, K> {
                 let (value, flags) = (self.setting.written.first(*size), *flags);
                 self.attribute(scheduled, *on, SET, |k, on| match on {
                     On::File(file) => fsetxattr(file, &name, value, flags),
-                    On::Path(path, links) => k.set_attribute((path, links), &name, (value, flags)),
+                    On::Path(path, links) => k.setxattr((path, links), &name, (value, flags)),
                 })
             }
             ReplayCall::SetList { on, mode, flags } => {
                 let (list, flags) = (access_list(*mode), *flags);
                 self.attribute(scheduled, *on, SET, |k, on| match on {
                     On::File(file) => fsetxattr(file, ACCESS_LIST, &list, flags),
-                    On::Path(path, links) => {
-                        k.set_attribute((path, links), ACCESS_LIST, (&list, flags))
-                    }
+                    On::Path(path, links) => k.setxattr((path, links), ACCESS_LIST, (&list, flags)),
                 })
             }
             ReplayCall::Removexattr { on, name } => {
                 let name = names.text(batch, *name);
                 self.attribute(scheduled, *on, REMOVE, |k, on| match on {
                     On::File(file) => fremovexattr(file, &name),
-                    On::Path(path, links) => k.remove_attribute((path, links), &name),
+                    On::Path(path, links) => k.removexattr((path, links), &name),
                 })
             }
             ReplayCall::Listxattr { on, size } => {
                 let buffer = self.scratch.first(*size);
                 self.attribute(scheduled, *on, LIST, |k, on| match on {
                     On::File(file) => flistxattr(file, buffer),
-                    On::Path(path, links) => k.list_attributes((path, links), buffer),
+                    On::Path(path, links) => k.listxattr((path, links), buffer),
                 })
             }
             _ => Ok(()),
@@ -85,11 +83,14 @@ impl<K: Places> Player<'_, K> {
         scheduled: &ScheduledCall,
         subject: Subject,
         [of_file, of_link, of_path]: Ops,
-        call: impl FnOnce(&K, On<'_>) -> Answer<u64>,
+        call: impl FnOnce(&K, On<'_>) -> Answer,
     ) -> Played {
         let (path, follow) = match subject {
             Subject::File(slot) => {
-                return self.on(scheduled, of_file, slot, |k, file| call(k, On::File(file)));
+                let kernel = self.kernel;
+                return self.on(scheduled, of_file, slot, |file| {
+                    call(kernel, On::File(file))
+                });
             }
             Subject::Path { path, follow } => (path, follow),
         };

@@ -5,8 +5,8 @@ use super::player::{Act, Ended, Played, Player};
 use super::slots::Held;
 use crate::ops::Op;
 use crate::replay::program::{FAVOURS, Recorded, ReplayCall, ScheduledCall, Slot};
-use crate::sys::replayed::{Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
-use crate::sys::{Answer, Places};
+use crate::sys::data::{self, Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
+use crate::sys::{Answer, Kernel};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
@@ -23,7 +23,7 @@ struct Extent {
 /// A side of a transfer.
 type Side = (Option<Slot>, Option<u64>);
 
-impl<'a, K: Places> Player<'a, K> {
+impl<'a, K: Kernel> Player<'a, K> {
     #[inline(never)]
     pub(super) fn enact_data(&mut self, scheduled: &ScheduledCall) -> Played {
         match &scheduled.call {
@@ -81,9 +81,9 @@ impl<'a, K: Places> Player<'a, K> {
         } = extent;
         let buffer = self.scratch.first(size);
         let is_whole = buffer.holds(size);
-        let called = self.called(op, slot, |kernel, file| match offset {
-            None if is_whole && vector.is_none() => kernel.read(file, buffer),
-            Some(offset) if is_whole && vector.is_none() => kernel.pread(file, buffer, offset),
+        let called = self.called(op, slot, |file| match offset {
+            None if is_whole && vector.is_none() => data::read(file, buffer),
+            Some(offset) if is_whole && vector.is_none() => data::pread(file, buffer, offset),
             _ => with_favours(scheduled.recorded, vector, |flags| {
                 readv(file, buffer, (offset, size), flags)
             }),
@@ -113,9 +113,9 @@ impl<'a, K: Places> Player<'a, K> {
         } = extent;
         let bytes = self.bytes(slot, size);
         let is_whole = bytes.len() as u64 == size;
-        let called = self.called(op, slot, |kernel, file| match offset {
-            None if is_whole && vector.is_none() => kernel.write(file, bytes),
-            Some(offset) if is_whole && vector.is_none() => kernel.pwrite(file, bytes, offset),
+        let called = self.called(op, slot, |file| match offset {
+            None if is_whole && vector.is_none() => data::write(file, bytes),
+            Some(offset) if is_whole && vector.is_none() => data::pwrite(file, bytes, offset),
             _ => with_favours(scheduled.recorded, vector, |flags| {
                 writev(file, bytes, (offset, size), flags)
             }),
@@ -129,7 +129,7 @@ impl<'a, K: Places> Player<'a, K> {
     fn list(&mut self, scheduled: &ScheduledCall, slot: Slot, size: u64) -> Played {
         let mut listing = std::mem::take(&mut self.tools.listing);
         listing.prepare(size);
-        let called = self.called(Op::Getdents, slot, |_, file| listing.fill(file, size));
+        let called = self.called(Op::Getdents, slot, |file| listing.fill(file, size));
         let played = match called {
             Some((act, ended, held)) => {
                 let answer = ended.answer.map(|filled| listing.entries(filled));
@@ -282,9 +282,7 @@ impl<'a, K: Places> Player<'a, K> {
             return self.no_file(scheduled, op, to);
         };
         let into = (target.file, to_offset);
-        let called = self.called(op, from, |_, file| {
-            copy_range((file, from_offset), into, size)
-        });
+        let called = self.called(op, from, |file| copy_range((file, from_offset), into, size));
         drop(target);
         match called {
             Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
@@ -312,7 +310,7 @@ impl<'a, K: Places> Player<'a, K> {
             return self.no_file(scheduled, op, from);
         };
         let file = source.file;
-        self.on(scheduled, op, to, |_, to| clone_file(file, to))
+        self.on(scheduled, op, to, |to| clone_file(file, to))
     }
 
     fn sendfile(
@@ -330,7 +328,7 @@ impl<'a, K: Places> Player<'a, K> {
         };
         let sink = self.setting.sink.as_raw_fd();
         let into = target.as_ref().map_or(sink, |held| held.file);
-        let called = self.called(op, from, |_, file| sendfile(file, into, size, offset));
+        let called = self.called(op, from, |file| sendfile((file, offset), into, size));
         drop(target);
         match called {
             Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
@@ -346,7 +344,7 @@ impl<'a, K: Places> Player<'a, K> {
         wish: Wish,
     ) -> Played {
         let mut mapping = None;
-        let called = self.called(Op::Mmap, slot, |_, file| {
+        let called = self.called(Op::Mmap, slot, |file| {
             mapping = Some(map(file, range, wish)?);
             Ok(0)
         });
@@ -361,11 +359,7 @@ impl<'a, K: Places> Player<'a, K> {
 
 /// Make a vectored call with its flags. Where this file system has one of those not that the recorded one had, the bytes move without:
 /// what comes later is to find them.
-fn with_favours(
-    recorded: Recorded,
-    vector: Option<u32>,
-    call: impl Fn(u32) -> Answer<u64>,
-) -> Answer<u64> {
+fn with_favours(recorded: Recorded, vector: Option<u32>, call: impl Fn(u32) -> Answer) -> Answer {
     let flags = vector.unwrap_or(0);
     match (call(flags), recorded) {
         (Err(Errno::OPNOTSUPP), Recorded::Exactly(_)) if flags & FAVOURS != 0 => {
@@ -376,7 +370,7 @@ fn with_favours(
 }
 
 /// Entries of a listing after the recorded end of it, and what ended them: an answer without any, or an error.
-fn rest_of(mut next: impl FnMut() -> Answer<u64>) -> (u64, Answer<u64>) {
+fn rest_of(mut next: impl FnMut() -> Answer) -> (u64, Answer) {
     let mut sum = 0;
     loop {
         match next() {

@@ -4,12 +4,10 @@ use super::player::{Act, Played, Player};
 use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::program::Owner;
-use crate::replay::program::{LetGo, Recorded, ReplayCall, ScheduledCall, Slot, Through};
-use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
-use crate::sys::replayed::{
-    advise, chown_of, fstatfs, futimens, readahead, seek, statx_of, sync_range, syncfs, utimens_of,
-};
-use crate::sys::{Answer, Places};
+use crate::replay::program::{LetGo, Recorded, ReplayCall, ScheduledCall, Slot};
+use crate::sys::controls::{LockRange, fcntl, flock, ioctl, is_asking, is_harmless, lock};
+use crate::sys::files::{self, lseek, statx_of};
+use crate::sys::{Answer, Kernel};
 use std::os::fd::RawFd;
 
 const UNLOCK: u32 = libc::LOCK_UN.cast_unsigned();
@@ -27,7 +25,7 @@ pub(super) fn owner(uid: u32, gid: u32) -> Owner {
     }
 }
 
-impl<K: Places> Player<'_, K> {
+impl<K: Kernel> Player<'_, K> {
     #[inline(never)]
     pub(super) fn enact_file(&mut self, scheduled: &ScheduledCall) -> Played {
         match &scheduled.call {
@@ -37,26 +35,20 @@ impl<K: Places> Player<'_, K> {
                 whence,
             } => self.seek(scheduled, *slot, *offset, *whence),
             ReplayCall::StatxFile { slot, sync } => {
-                self.on(scheduled, Op::Fstat, *slot, |_, f| statx_of(f, *sync))
+                self.on(scheduled, Op::Fstat, *slot, |f| statx_of(f, *sync))
             }
-            ReplayCall::Fstatfs { slot } => {
-                self.on(scheduled, Op::Fstatfs, *slot, |_, f| fstatfs(f))
+            ReplayCall::Fstatfs { slot } => self.on(scheduled, Op::Fstatfs, *slot, files::fstatfs),
+            ReplayCall::Fsync { slot } => self.on(scheduled, Op::Fsync, *slot, files::fsync),
+            ReplayCall::Fdatasync { slot } => {
+                self.on(scheduled, Op::Fdatasync, *slot, files::fdatasync)
             }
-            ReplayCall::Fsync { slot } => {
-                self.on(scheduled, Op::Fsync, *slot, |k, f| k.fsync(f).map(|()| 0))
-            }
-            ReplayCall::Fdatasync { slot } => self.on(scheduled, Op::Fdatasync, *slot, |k, f| {
-                k.fdatasync(f).map(|()| 0)
+            ReplayCall::Syncfs { slot } => self.on(scheduled, Op::Syncfs, *slot, files::syncfs),
+            ReplayCall::Ftruncate { slot, size } => self.on(scheduled, Op::Ftruncate, *slot, |f| {
+                files::ftruncate(f, *size)
             }),
-            ReplayCall::Syncfs { slot } => self.on(scheduled, Op::Syncfs, *slot, |_, f| syncfs(f)),
-            ReplayCall::Ftruncate { slot, size } => {
-                self.on(scheduled, Op::Ftruncate, *slot, |k, f| {
-                    k.ftruncate(f, *size).map(|()| 0)
-                })
+            ReplayCall::Fchmod { slot, mode } => {
+                self.on(scheduled, Op::Fchmod, *slot, |f| files::fchmod(f, *mode))
             }
-            ReplayCall::Fchmod { slot, mode } => self.on(scheduled, Op::Fchmod, *slot, |k, f| {
-                k.fchmod(f, *mode & 0o7777).map(|()| 0)
-            }),
             ReplayCall::Fchown {
                 slot,
                 uid,
@@ -64,18 +56,16 @@ impl<K: Places> Player<'_, K> {
                 through,
             } => {
                 let owner = owner(*uid, *gid);
-                self.on(scheduled, Op::Fchown, *slot, |k, f| match through {
-                    Through::Descriptor => k.fchown(f, owner).map(|()| 0),
-                    Through::EmptyPath => chown_of(f, owner),
+                self.on(scheduled, Op::Fchown, *slot, |f| {
+                    files::fchown(f, owner, *through)
                 })
             }
             ReplayCall::Futimens {
                 slot,
                 times,
                 through,
-            } => self.on(scheduled, Op::Futimens, *slot, |_, f| match through {
-                Through::Descriptor => futimens(f, *times),
-                Through::EmptyPath => utimens_of(f, *times),
+            } => self.on(scheduled, Op::Futimens, *slot, |f| {
+                files::futimens(f, *times, *through)
             }),
             other => self.enact_range(scheduled, other),
         }
@@ -88,28 +78,28 @@ impl<K: Places> Player<'_, K> {
                 offset,
                 size,
                 flags,
-            } => self.on(scheduled, Op::SyncFileRange, *slot, |_, f| {
-                sync_range(f, (*offset, *size), *flags)
+            } => self.on(scheduled, Op::SyncFileRange, *slot, |f| {
+                files::sync_range(f, (*offset, *size), *flags)
             }),
             ReplayCall::Fallocate {
                 slot,
                 offset,
                 size,
                 mode,
-            } => self.on(scheduled, Op::Fallocate, *slot, |k, f| {
-                k.fallocate(f, *mode, (*offset, *size)).map(|()| 0)
+            } => self.on(scheduled, Op::Fallocate, *slot, |f| {
+                files::fallocate(f, (*offset, *size), *mode)
             }),
             ReplayCall::Advise {
                 slot,
                 offset,
                 size,
                 advice,
-            } => self.on(scheduled, Op::Fadvise, *slot, |_, f| {
-                advise(f, (*offset, *size), *advice)
+            } => self.on(scheduled, Op::Fadvise, *slot, |f| {
+                files::advise(f, (*offset, *size), *advice)
             }),
             ReplayCall::Readahead { slot, offset, size } => {
-                self.on(scheduled, Op::Readahead, *slot, |_, f| {
-                    readahead(f, (*offset, *size))
+                self.on(scheduled, Op::Readahead, *slot, |f| {
+                    files::readahead(f, (*offset, *size))
                 })
             }
             other => self.enact_control(scheduled, other),
@@ -133,7 +123,7 @@ impl<K: Places> Player<'_, K> {
                 Ok(())
             }
             ReplayCall::Ioctl { slot, command } => {
-                self.on(scheduled, Op::Ioctl, *slot, |_, f| ioctl(f, *command))
+                self.on(scheduled, Op::Ioctl, *slot, |f| ioctl(f, *command))
             }
             _ => {
                 self.omit(scheduled, "unknown");
@@ -160,20 +150,19 @@ impl<K: Places> Player<'_, K> {
                 size,
                 whence,
             } => {
-                let range = Range {
+                let range = LockRange {
                     kind: *kind,
                     whence: *whence,
                     offset: *offset,
                     size: *size,
                 };
-                let kept = Range {
+                let kept = LockRange {
                     kind: *before,
                     ..range
                 };
-                let patience = if *wait { Patience::Wait } else { Patience::Try };
-                let take = |file| lock(file, range, patience);
+                let take = |file| lock(file, range, *wait);
                 self.lock(scheduled, (Op::Lock, *slot), take, |file| {
-                    lock(file, kept, Patience::Try)
+                    lock(file, kept, false)
                 })
             }
             _ => Ok(()),
@@ -182,7 +171,7 @@ impl<K: Places> Player<'_, K> {
 
     /// End locks that other descriptors of the process have: calls that nobody times, but on some file systems one to the server each.
     pub(super) fn let_go(&self, locks: &LetGo) -> Played {
-        let range = Range {
+        let range = LockRange {
             kind: libc::F_UNLCK.cast_unsigned(),
             whence: 0,
             offset: locks.offset,
@@ -194,7 +183,7 @@ impl<K: Places> Player<'_, K> {
                     op: Op::Lock,
                     path: held.path(),
                 };
-                let let_go = self.untimed(act, |_| lock(held.file, range, Patience::Try));
+                let let_go = self.untimed(act, |_| lock(held.file, range, false));
                 // No call of the program, and where nothing is locked nothing is let go.
                 if self.is_broken_off(&let_go) {
                     return Err(Halt::Cut);
@@ -209,10 +198,10 @@ impl<K: Places> Player<'_, K> {
         &mut self,
         scheduled: &ScheduledCall,
         (op, slot): (Op, Slot),
-        take: impl FnOnce(RawFd) -> Answer<u64>,
-        give_back: impl FnOnce(RawFd) -> Answer<u64>,
+        take: impl FnOnce(RawFd) -> Answer,
+        give_back: impl FnOnce(RawFd) -> Answer,
     ) -> Played {
-        let Some((act, ended, held)) = self.called(op, slot, |_, file| take(file)) else {
+        let Some((act, ended, held)) = self.called(op, slot, take) else {
             return self.no_file(scheduled, op, slot);
         };
         let was_refused = matches!(scheduled.recorded, Recorded::Error(_));
@@ -231,7 +220,7 @@ impl<K: Places> Player<'_, K> {
         command: u32,
         argument: u64,
     ) -> Played {
-        let called = self.called(Op::Fcntl, slot, |_, f| fcntl(f, command, argument));
+        let called = self.called(Op::Fcntl, slot, |f| fcntl(f, command, argument));
         let Some((act, ended, held)) = called else {
             return self.no_file(scheduled, Op::Fcntl, slot);
         };
@@ -242,7 +231,7 @@ impl<K: Places> Player<'_, K> {
     }
 
     fn seek(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: i64, whence: u32) -> Played {
-        let called = self.called(Op::Lseek, slot, |_, file| seek(file, offset, whence));
+        let called = self.called(Op::Lseek, slot, |file| lseek(file, offset, whence));
         let Some((act, ended, held)) = called else {
             return self.no_file(scheduled, Op::Lseek, slot);
         };

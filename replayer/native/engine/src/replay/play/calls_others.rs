@@ -4,10 +4,10 @@ use super::player::{Act, Played, Player};
 use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::replay::program::{PathId, ScheduledCall, Slot};
-use crate::sys::replayed::seek;
-use crate::sys::{Answer, Places};
+use crate::sys::files::lseek;
+use crate::sys::{Answer, Kernel};
 
-impl<K: Places> Player<'_, K> {
+impl<K: Kernel> Player<'_, K> {
     pub(super) fn grow(&mut self, scheduled: &ScheduledCall, path: PathId, size: u64) -> Played {
         let act = Act {
             op: Op::Truncate,
@@ -33,7 +33,7 @@ impl<K: Places> Player<'_, K> {
             path: held.path(),
         };
         let (file, offset) = (held.file, i64::try_from(offset).unwrap_or(i64::MAX));
-        let stands = self.untimed(act, |_| seek(file, offset, 0));
+        let stands = self.untimed(act, |_| lseek(file, offset, 0));
         drop(held);
         self.done(scheduled, &stands, "open file cannot be positioned")
     }

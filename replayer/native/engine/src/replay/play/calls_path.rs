@@ -4,51 +4,56 @@ use super::calls_file::owner;
 use super::player::{Act, Played, Player};
 use crate::ops::Op;
 use crate::path::link_stays_inside;
-use crate::replay::program::{
-    CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot, TextId, Times,
-};
-use crate::sys::{Answer, At, Links, Places};
+use crate::replay::program::{CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot, TextId};
+use crate::sys::{Answer, At, Kernel, Links, Times};
 use std::ffi::CStr;
 
 /// Flags of renameat2 that are handed on: NOREPLACE and EXCHANGE.
 const RENAME_FLAGS: u32 = 3;
 
-impl<K: Places> Player<'_, K> {
+/// Whether linkat follows a symlink.
+fn follows(flags: u32) -> Links {
+    if flags & libc::AT_SYMLINK_FOLLOW.cast_unsigned() == 0 {
+        Links::Keep
+    } else {
+        Links::Follow
+    }
+}
+
+impl<K: Kernel> Player<'_, K> {
     #[inline(never)]
     pub(super) fn enact_path(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
         match &scheduled.call {
             ReplayCall::Chdir { at } => self.at(scheduled, Op::Chdir, *at, K::look_up),
             ReplayCall::Statfs { path } => self.by_path(scheduled, Op::Statfs, *path, K::statfs),
             ReplayCall::Mkdir { at, mode } => {
-                self.at(scheduled, Op::Mkdir, *at, |k, at| k.mkdir_at(at, *mode))
+                self.at(scheduled, Op::Mkdir, *at, |k, at| k.mkdir(at, *mode))
             }
             ReplayCall::Mknod { at, mode } => {
-                self.at(scheduled, Op::Mknod, *at, |k, at| k.mknod_at(at, *mode))
+                self.at(scheduled, Op::Mknod, *at, |k, at| k.mknod(at, *mode))
             }
-            ReplayCall::Rmdir { at } => self.at(scheduled, Op::Rmdir, *at, K::rmdir_at),
-            ReplayCall::Unlink { at } => self.at(scheduled, Op::Unlink, *at, K::unlink_at),
+            ReplayCall::Rmdir { at } => self.at(scheduled, Op::Rmdir, *at, K::rmdir),
+            ReplayCall::Unlink { at } => self.at(scheduled, Op::Unlink, *at, K::unlink),
             ReplayCall::Readlink { at, size } => {
                 let buffer = self.scratch.first(*size);
-                self.at(scheduled, Op::Readlink, *at, |k, at| {
-                    k.readlink_at(at, buffer)
-                })
+                self.at(scheduled, Op::Readlink, *at, |k, at| k.readlink(at, buffer))
             }
             ReplayCall::Rename { at, to, flags } => {
                 let flags = *flags & RENAME_FLAGS;
                 self.pair(scheduled, Op::Rename, (*at, *to), |k, (at, to)| {
-                    k.rename_at(at, to, flags)
+                    k.rename(at, to, flags)
                 })
             }
             ReplayCall::Link { at, to, flags } => {
                 self.pair(scheduled, Op::Link, (*at, *to), |k, (at, to)| {
-                    k.link_at(at, to, *flags)
+                    k.link(at, to, follows(*flags))
                 })
             }
             ReplayCall::LinkOpen { slot, to } => self.link_open(scheduled, *slot, *to),
             ReplayCall::Symlink { at, target } => self.symlink(scheduled, *at, (batch, *target)),
             ReplayCall::Truncate { path, size } => {
                 self.by_path(scheduled, Op::Truncate, *path, |k, path| {
-                    k.truncate(path, *size).map(|()| 0)
+                    k.truncate(path, *size)
                 })
             }
             other => self.enact_marking(scheduled, other),
@@ -63,10 +68,10 @@ impl<K: Places> Player<'_, K> {
                 } else {
                     (Op::Lstat, Links::Keep)
                 };
-                self.at(scheduled, op, *at, |k, at| k.statx_at(at, links, *sync))
+                self.at(scheduled, op, *at, |k, at| k.statx(at, links, *sync))
             }
             ReplayCall::Chmod { at, mode } => {
-                self.at(scheduled, Op::Chmod, *at, |k, at| k.chmod_at(at, *mode))
+                self.at(scheduled, Op::Chmod, *at, |k, at| k.chmod(at, *mode))
             }
             ReplayCall::Chown {
                 at,
@@ -80,7 +85,7 @@ impl<K: Places> Player<'_, K> {
                 } else {
                     (Op::Lchown, Links::Keep)
                 };
-                self.at(scheduled, op, *at, |k, at| k.chown_at(at, owner, links))
+                self.at(scheduled, op, *at, |k, at| k.chown(at, owner, links))
             }
             ReplayCall::Utimens { at, times, follow } => {
                 self.utimens(scheduled, *at, *times, *follow)
@@ -94,7 +99,7 @@ impl<K: Places> Player<'_, K> {
         scheduled: &ScheduledCall,
         op: Op,
         path: PathId,
-        call: impl FnOnce(&K, &CStr) -> Answer<u64>,
+        call: impl FnOnce(&K, &CStr) -> Answer,
     ) -> Played {
         let act = Act { op, path };
         let whole = self.stage.names.path(path);
@@ -107,7 +112,7 @@ impl<K: Places> Player<'_, K> {
         scheduled: &ScheduledCall,
         op: Op,
         (from, to): (Place, Place),
-        call: impl FnOnce(&K, (At<'_>, At<'_>)) -> Answer<u64>,
+        call: impl FnOnce(&K, (At<'_>, At<'_>)) -> Answer,
     ) -> Played {
         let path = from.path;
         let act = Act { op, path };
@@ -144,9 +149,7 @@ impl<K: Places> Player<'_, K> {
             self.omit(scheduled, "symlink to the outside");
             return Ok(());
         }
-        self.at(scheduled, Op::Symlink, at, |k, at| {
-            k.symlink_at(&target, at)
-        })
+        self.at(scheduled, Op::Symlink, at, |k, at| k.symlink(&target, at))
     }
 
     fn utimens(
@@ -161,6 +164,6 @@ impl<K: Places> Player<'_, K> {
         } else {
             (Op::Lutimens, Links::Keep)
         };
-        self.at(scheduled, op, at, |k, at| k.utimens_at(at, times, links))
+        self.at(scheduled, op, at, |k, at| k.utimens(at, times, links))
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct Facts<'a> {
 
 /// Judge an answer that is not plainly the recorded one.
 #[cold]
-pub(crate) fn judge(facts: Facts<'_>, answer: Answer<u64>) -> Verdict {
+pub(crate) fn judge(facts: Facts<'_>, answer: Answer) -> Verdict {
     let got = match (answer, facts.recorded) {
         (_, Recorded::Unknown) => return Verdict::Unknown,
         (Ok(_), Recorded::Well) => return Verdict::Matched,
@@ -98,7 +98,7 @@ pub(crate) fn judge(facts: Facts<'_>, answer: Answer<u64>) -> Verdict {
     }
 }
 
-fn allowance(facts: Facts<'_>, answer: Answer<u64>) -> Option<Allowance> {
+fn allowance(facts: Facts<'_>, answer: Answer) -> Option<Allowance> {
     let recorded = match facts.recorded {
         Recorded::Denied(_) => return is_found_out(answer).then_some(Allowance::Denied),
         Recorded::Error(errno) => Some(Errno::from_raw_os_error(errno)),
@@ -124,14 +124,14 @@ fn allowance(facts: Facts<'_>, answer: Answer<u64>) -> Option<Allowance> {
 }
 
 /// Whether a look-up tells what there is at a name: that may be nothing, for what was denied may have been the making of it.
-fn is_found_out(answer: Answer<u64>) -> bool {
+fn is_found_out(answer: Answer) -> bool {
     matches!(
         answer,
         Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM)
     )
 }
 
-fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer<u64>) -> bool {
+fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer) -> bool {
     let says_so = |errno: Errno| {
         matches!(
             errno,
@@ -179,7 +179,7 @@ pub(crate) fn recorded_outcome(recorded: Recorded) -> u8 {
 mod tests {
     use super::*;
 
-    fn verdict(op: Op, recorded: Recorded, answer: Answer<u64>) -> Verdict {
+    fn verdict(op: Op, recorded: Recorded, answer: Answer) -> Verdict {
         let facts = Facts {
             op,
             recorded,

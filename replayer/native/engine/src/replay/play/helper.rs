@@ -6,7 +6,7 @@ use super::living::Living;
 use super::player::Tools;
 use crate::interpreter::Setting;
 use crate::lock::hold;
-use crate::sys::Places;
+use crate::sys::Kernel;
 use crate::thread_state::{Mate, ThreadState};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ pub(super) struct HelperThread {
 
 impl HelperThread {
     /// Start the thread of this number, from 1, of a user.
-    pub(super) fn start<K: Places>(
+    pub(super) fn start<K: Kernel>(
         setting: &Arc<Setting>,
         user: &ThreadState,
         lane: usize,
@@ -104,7 +104,7 @@ impl Inbox {
 }
 
 /// Do what comes, until nothing comes any more.
-fn live<K: Places>(living: &Living, inbox: &Inbox) {
+fn live<K: Kernel>(living: &Living, inbox: &Inbox) {
     let mut tools = Tools::default();
     let mut confined = None;
     while let Some(task) = inbox.wait() {

@@ -5,7 +5,7 @@ use super::living::{Confined, Duty, Living, confine};
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::Stage;
-use crate::sys::Places;
+use crate::sys::Kernel;
 use crate::thread_state::{ABANDONED, ThreadState};
 use crate::user_threads::{NAG, interrupt};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Role {
 }
 
 /// Play a lane to its end.
-pub(super) fn play<K: Places>(
+pub(super) fn play<K: Kernel>(
     living: &Living,
     role: &Role,
     (confined, tools): (&mut Confined<K>, &mut Tools),
@@ -39,7 +39,7 @@ pub(super) fn play<K: Places>(
     }
 }
 
-fn perform<K: Places>(
+fn perform<K: Kernel>(
     living: &Living,
     role: &Role,
     (confined, tools): (&mut Confined<K>, &mut Tools),

@@ -18,8 +18,8 @@ use crate::record::event::Event;
 use crate::replay::names::Names;
 use crate::replay::program::ReplayProgram;
 use crate::segment::Segment;
-use crate::sys::replayed::close;
-use crate::sys::{Folder, Places};
+use crate::sys::files::close;
+use crate::sys::{Folder, Kernel};
 use crate::thread_state::{ABANDONED, CUT, Place, ThreadState};
 use crate::user_threads::{NAG, interrupt};
 use rustix::io::Errno;
@@ -78,7 +78,7 @@ impl LaneThreads {
     }
 
     /// Give one performance, and wait for its end.
-    pub(crate) fn perform<K: Places>(
+    pub(crate) fn perform<K: Kernel>(
         &mut self,
         kernel: &K,
         journal: &mut Journal,
@@ -129,7 +129,7 @@ impl LaneThreads {
     }
 
     /// Everything that is not timed: names, files, threads, logs. Where that fails, nothing of it is left.
-    fn prepare<K: Places>(
+    fn prepare<K: Kernel>(
         &mut self,
         journal: &mut Journal,
         replay: &Replay,
@@ -212,7 +212,7 @@ impl LaneThreads {
     }
 
     /// Have so many helpers.
-    fn hire<K: Places>(&mut self, count: usize) -> Result<(), Errno> {
+    fn hire<K: Kernel>(&mut self, count: usize) -> Result<(), Errno> {
         while self.helpers.len() < count {
             let lane = self.helpers.len() + 1;
             let helper = HelperThread::start::<K>(&self.setting, &self.thread_state, lane);
@@ -234,7 +234,7 @@ impl LaneThreads {
     }
 
     /// Have helpers do the stages of a pipeline, and wait for their end.
-    pub(crate) fn man<K: Places>(
+    pub(crate) fn man<K: Kernel>(
         &mut self,
         journal: &mut Journal,
         pipeline: &Arc<Pipeline>,

@@ -7,7 +7,7 @@ use crate::interpreter::{Halt, Interpreter, Shift};
 use crate::program::{Each, Pipeline};
 use crate::replay::program::Wait;
 use crate::segment::Segment;
-use crate::sys::Places;
+use crate::sys::Kernel;
 use crate::thread_state::ThreadState;
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ pub(super) struct Post {
 }
 
 /// Do a stage to its end.
-pub(super) fn man<K: Places>(living: &Living, post: &Post, confined: &mut Confined<K>) {
+pub(super) fn man<K: Kernel>(living: &Living, post: &Post, confined: &mut Confined<K>) {
     let gathering = &post.line.gathering;
     let mut leaving = Leaving::new(gathering);
     let result = work(living, post, confined, &mut leaving.outcome);
@@ -113,7 +113,7 @@ pub(super) fn man<K: Places>(living: &Living, post: &Post, confined: &mut Confin
     leaving.outcome.result = result;
 }
 
-fn work<K: Places>(
+fn work<K: Kernel>(
     living: &Living,
     post: &Post,
     confined: &mut Confined<K>,

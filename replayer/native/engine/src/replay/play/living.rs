@@ -4,7 +4,7 @@ use crate::clock::now_ns;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::Op;
 use crate::record::event::Event;
-use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
+use crate::sys::{Folder, Kernel, own_folder_state, prepare_thread, thread_id};
 use crate::thread_state::{Place, ThreadState};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Drop for Living {
 pub(super) type Confined<K> = Option<(u16, K)>;
 
 /// Confine this thread to where its task is done, unless it is; a failure is told.
-pub(super) fn confine<K: Places>(
+pub(super) fn confine<K: Kernel>(
     living: &Living,
     duty: &Duty,
     confined: Confined<K>,

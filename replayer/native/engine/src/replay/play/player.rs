@@ -11,8 +11,8 @@ use crate::ops::{KINDS, OK, Op, outcome_of_errno};
 use crate::program::ReplayPace;
 use crate::record::event::Event;
 use crate::replay::program::{CallBatch, PathId, ScheduledCall};
-use crate::sys::replayed::Listing;
-use crate::sys::{Answer, Places, Scratch};
+use crate::sys::data::Listing;
+use crate::sys::{Answer, Kernel, Scratch};
 use crate::thread_state::{Place, ThreadState};
 use std::sync::atomic::AtomicU64;
 
@@ -39,7 +39,7 @@ pub(super) struct Act {
 /// How it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
-    pub(super) answer: Answer<u64>,
+    pub(super) answer: Answer,
     pub(super) bytes: u64,
     pub(super) start_ns: u64,
     pub(super) end_ns: u64,
@@ -103,7 +103,7 @@ pub(crate) struct Seat<'a, K> {
     pub(crate) tools: &'a mut Tools,
 }
 
-impl<'a, K: Places> Player<'a, K> {
+impl<'a, K: Kernel> Player<'a, K> {
     pub(crate) fn new(seat: Seat<'a, K>, stage: &'a Stage, lane: usize) -> Player<'a, K> {
         let Seat {
             setting,
@@ -301,7 +301,7 @@ impl<'a, K: Places> Player<'a, K> {
 
     /// Make a call between two looks at the clock.
     #[inline]
-    pub(super) fn measure(&self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Ended {
+    pub(super) fn measure(&self, act: Act, call: impl FnOnce(&K) -> Answer) -> Ended {
         let start_ns = now_ns();
         self.thread_state
             .enter(act.op, Place::name(act.path), start_ns);

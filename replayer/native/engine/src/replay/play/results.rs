@@ -5,18 +5,18 @@ use super::ledger::{Example, Kind};
 use super::player::{Act, Ended, Played, Player};
 use crate::clock::now_ns;
 use crate::interpreter::Halt;
-use crate::ops::{CANCELLED, DIVERGED, END, Flag, OK};
+use crate::ops::{CANCELLED, DIVERGED, END, Flag, OK, Op};
 use crate::program::ReplayPace;
 use crate::record::event::{Divergence, Event};
 use crate::replay::program::{Recorded, ScheduledCall};
-use crate::sys::{Answer, Places};
+use crate::sys::{Answer, Kernel};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 /// Divergences of one lane and performance that are offered as examples (as many as are kept at all).
 const OFFERED: u64 = 20;
 
-impl<K: Places> Player<'_, K> {
+impl<K: Kernel> Player<'_, K> {
     /// A call that could not be made, because an earlier one did not do what it was recorded to do.
     #[cold]
     pub(super) fn lost(&mut self, scheduled: &ScheduledCall, act: Act, errno: Errno) -> Played {
@@ -247,7 +247,14 @@ impl<K: Places> Player<'_, K> {
                 Recorded::Exactly(number) => Some(number),
                 _ => None,
             },
-            result_got: ended.answer.ok(),
+            // Sizes of what is looked at are not compared.
+            result_got: (ended.answer.ok()).map(|got| {
+                if matches!(act.op, Op::Stat | Op::Lstat) {
+                    0
+                } else {
+                    got
+                }
+            }),
         };
         if self.setting.ledger.keep(&example) {
             self.setting

@@ -3,7 +3,7 @@
 use crate::clock::{now_ns, since_ns};
 use crate::lock::hold;
 use crate::replay::program::{PathId, Slot};
-use crate::sys::replayed::close;
+use crate::sys::files::close;
 use std::os::fd::RawFd;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!((held.file, held.path()), (file, 7));
         assert_eq!(slots.take(1), Taken::Busy);
         assert!(slots.hold(1).is_none());
-        assert!(rustix::io::fcntl_getfd(crate::sys::replayed::borrowed(file)).is_ok());
+        assert!(rustix::io::fcntl_getfd(crate::sys::files::borrow(file)).is_ok());
         drop(held);
         assert_eq!(slots.drain(), [file]);
         close(file).unwrap();
@@ -286,7 +286,7 @@ mod tests {
                 let mut used = 0;
                 for _ in 0..20_000 {
                     if let Some(held) = slots.hold(0) {
-                        let file = crate::sys::replayed::borrowed(held.file);
+                        let file = crate::sys::files::borrow(held.file);
                         assert!(rustix::io::fcntl_getfd(file).is_ok());
                         used += 1;
                     }
@@ -297,7 +297,7 @@ mod tests {
                 slots.put(0, file(), 0);
                 yield_now();
                 match slots.take(0) {
-                    Taken::File(file, _) => close(file).unwrap(),
+                    Taken::File(file, _) => assert_eq!(close(file), Ok(0)),
                     other => assert_eq!(other, Taken::Busy),
                 }
             }

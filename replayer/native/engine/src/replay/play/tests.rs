@@ -7,7 +7,7 @@ use crate::replay::program::{
     CallBatch, CallBatches, Entry, PathId, Paths, Place, Recorded, ReplayCall, ReplayProgram,
     ScheduledCall, Script, Span, TextId, Wait,
 };
-use crate::sys::{Folder, Guarded, Jailed, Null, Places, own_folder_state};
+use crate::sys::{Folder, Guarded, Jailed, Kernel, Null, own_folder_state};
 use crate::thread_state::ThreadState;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -262,7 +262,7 @@ impl Ground {
         }
     }
 
-    fn show_in<K: Places>(
+    fn show_in<K: Kernel>(
         &self,
         replay_program: &Arc<ReplayProgram>,
         pace: ReplayPace,
@@ -287,7 +287,7 @@ impl Ground {
         })
     }
 
-    fn perform<K: Places>(
+    fn perform<K: Kernel>(
         &self,
         replay: &Replay,
         replay_program: &Arc<ReplayProgram>,

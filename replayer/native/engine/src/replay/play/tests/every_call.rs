@@ -1,6 +1,7 @@
 use super::one_lane::{open, write};
 use super::*;
-use crate::replay::program::{Subject, Through, Time, Times};
+use crate::replay::program::Subject;
+use crate::sys::{Through, Time, Times};
 use std::os::unix::fs::PermissionsExt;
 
 const OK: Recorded = Recorded::Well;
@@ -178,7 +179,7 @@ fn everything(tape: &mut Tape) {
     }
 }
 
-fn every_call<K: Places>(place: &str) -> Vec<String> {
+fn every_call<K: Kernel>(place: &str) -> Vec<String> {
     let ground = Ground::on(place);
     std::fs::create_dir(ground.run().join("t")).unwrap();
     let mut tape = Tape::new(1);
@@ -201,7 +202,7 @@ fn every_call_is_a_call_in_both_confinements() {
     }
 }
 
-fn modes_by_list<K: Places>(place: &str) -> [u32; 2] {
+fn modes_by_list<K: Kernel>(place: &str) -> [u32; 2] {
     let ground = Ground::on(place);
     std::fs::create_dir(ground.run().join("t")).unwrap();
     let mut tape = Tape::new(1);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::program::Owner;
-use crate::replay::program::{Subject, Through, Time, Times};
-use crate::sys::{At, How, Kernel, Links};
+use crate::replay::program::Subject;
+use crate::sys::{At, How, Kernel, Links, Through, Time, Times};
 use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, symlink};
 
@@ -172,7 +172,7 @@ fn attempts(tape: &mut Tape, at: Place) -> Vec<ReplayCall> {
     calls
 }
 
-fn assault<K: Places>(place: &str) {
+fn assault<K: Kernel>(place: &str) {
     let (ground, outside) = trap(place);
     let before = sentinel(&outside);
     let mut tape = Tape::new(1);
@@ -252,24 +252,24 @@ fn climb(jail: &Jailed, open: i32) {
         gid: Some(12),
     };
     for answer in [
-        jail.mkdir_at(made, 0o700),
-        jail.mknod_at(made, 0o600),
-        jail.symlink_at(c"x", made),
-        jail.unlink_at(file),
-        jail.rmdir_at(seen(c"t/d/link/dir/inner", c"link/dir/inner")),
-        jail.rename_at(file, name, 0),
-        jail.rename_at(seen(c"t/d/plain", c"plain"), made, 0),
-        jail.link_at(link, name, libc::AT_SYMLINK_FOLLOW.cast_unsigned()),
-        jail.link_at(seen(c"t/d/plain", c"plain"), made, 0),
-        jail.chmod_at(link, 0o777),
-        jail.chown_at(link, nobody, Links::Follow),
-        jail.chown_at(up, nobody, Links::Keep),
-        jail.utimens_at(link, times, Links::Follow),
-        jail.utimens_at(up, times, Links::Keep),
+        jail.mkdir(made, 0o700),
+        jail.mknod(made, 0o600),
+        jail.symlink(c"x", made),
+        jail.unlink(file),
+        jail.rmdir(seen(c"t/d/link/dir/inner", c"link/dir/inner")),
+        jail.rename(file, name, 0),
+        jail.rename(seen(c"t/d/plain", c"plain"), made, 0),
+        jail.link(link, name, Links::Follow),
+        jail.link(seen(c"t/d/plain", c"plain"), made, Links::Keep),
+        jail.chmod(link, 0o777),
+        jail.chown(link, nobody, Links::Follow),
+        jail.chown(up, nobody, Links::Keep),
+        jail.utimens(link, times, Links::Follow),
+        jail.utimens(up, times, Links::Keep),
     ] {
         assert_eq!(answer, Err(Errno::NOENT));
     }
-    assert_eq!(jail.unlink_at(seen(c"t/d/plain", c"plain")), Ok(0));
+    assert_eq!(jail.unlink(seen(c"t/d/plain", c"plain")), Ok(0));
 }
 
 #[test]
@@ -294,7 +294,7 @@ fn a_directory_that_is_moved_outside_while_it_is_open_leads_nowhere() {
                 resolve: 0,
             };
             let whole = c"t/d";
-            let open = jail.open_at(At { whole, seen: None }, how).unwrap();
+            let open = jail.open(At { whole, seen: None }, how).unwrap();
             let parent = &ground.folder.parent;
             rustix::fs::renameat(parent, "run/t/d", parent, "moved").unwrap();
             climb(&jail, open);
@@ -307,7 +307,7 @@ fn a_directory_that_is_moved_outside_while_it_is_open_leads_nowhere() {
 }
 
 /// What can be learnt of a place: every result must be an error.
-fn peeks<K: Places>() {
+fn peeks<K: Kernel>() {
     let (ground, outside) = trap("/dev/shm");
     let mut tape = Tape::new(1);
     let buffer = 4096;
