@@ -32,6 +32,11 @@ impl Fault {
         self
     }
 
+    /// Whether the name of a variant is not known.
+    pub(crate) fn is_of_variant(&self) -> bool {
+        self.message.starts_with("unknown variant")
+    }
+
     /// As serde's error, its way first.
     pub(crate) fn handed_on<E: Error>(&self) -> E {
         match &*self.way {
@@ -121,7 +126,7 @@ pub(crate) fn variant<T: DeserializeOwned>(key: &str, mut fields: Map<String, Va
                 ..fault
             };
         }
-        let is_name = fault.way.is_empty() && fault.message.starts_with("unknown variant");
+        let is_name = fault.way.is_empty() && fault.is_of_variant();
         fault.at(if is_name {
             format!(".{key}")
         } else {

@@ -2,6 +2,7 @@
 //!
 //! Everything outside of this crate uses what is exported here. Nothing in it knows Python.
 
+mod call;
 mod clock;
 mod content;
 mod core;

@@ -5,22 +5,86 @@
 )]
 
 use super::{Act, Done, Halt, Interpreter};
+use crate::call::{Call, Executor, execute};
 use crate::ops::Op;
 use crate::path;
 use crate::program::{
-    Call, Draw, Expect, LinkTarget, LockKind, Mode, Owner, Pieces, SlotId, Timed,
+    Draw, Expect, LinkTarget, LockKind, Mode, Mtime, Owner, OwnerId, Pieces, Planned, SlotId,
+    StepCall, Timed,
 };
 use crate::sys::controls::{LockRange, flock, lock};
 use crate::sys::{
-    ACCESS_LIST, Answer, At, How, Kernel, Links, Through, Times, access_list, c_path, files,
+    ACCESS_LIST, Answer, At, How, Kernel, Links, Scratch, Times, access_list, c_path, files,
 };
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 
 /// The buffer of getxattr and listxattr.
 const ATTRIBUTE_BYTES: u64 = 64 << 10;
-/// The buffer of readlink.
-const LINK_BYTES: u64 = 4096;
+
+/// Makes the plain call of a step.
+struct StepExecutor<'i, 'a, 't, K> {
+    interpreter: &'i mut Interpreter<'a, K>,
+    timed: &'t Timed,
+}
+
+impl<'t, K: Kernel> StepExecutor<'_, '_, 't, K> {
+    #[inline]
+    fn act(&self, slot: SlotId) -> Act<'t> {
+        let Timed { op, expect, .. } = self.timed;
+        self.interpreter.act(*op, slot.0, expect)
+    }
+}
+
+impl<K: Kernel> Executor for StepExecutor<'_, '_, '_, K> {
+    type Operands = Planned;
+    type Kernel = K;
+    type Done = Done;
+
+    #[inline]
+    fn number(&mut self, number: &Draw) -> u64 {
+        self.interpreter.draw(*number)
+    }
+    fn mode_of(&mut self, file: &SlotId, mode: &Mode) -> u32 {
+        self.interpreter.mode(*mode, file.0)
+    }
+    fn mode_at(&mut self, path: &SlotId, mode: &Mode) -> u32 {
+        self.interpreter.mode(*mode, path.0)
+    }
+    fn owner(&self, uid: &OwnerId, gid: &OwnerId) -> Owner {
+        Owner::of(*uid, *gid)
+    }
+    fn times(&mut self, times: &Mtime) -> Times {
+        Times::both(times.0.map(|time| self.interpreter.draw(time)))
+    }
+    fn buffer(&self, size: u64) -> Scratch {
+        self.interpreter.scratch.first(size)
+    }
+    #[inline]
+    fn on(self, _: Op, file: &SlotId, call: impl FnOnce(RawFd) -> Answer) -> Done {
+        let act = self.act(*file);
+        self.interpreter.on(act, file.0, call)
+    }
+    #[inline]
+    fn at(self, _: Op, path: &SlotId, call: impl FnOnce(&K, At<'_>) -> Answer) -> Done {
+        let act = self.act(*path);
+        self.interpreter.at(act, path.0, call)
+    }
+    fn pair(
+        self,
+        _: Op,
+        (from, to): (&SlotId, &SlotId),
+        call: impl FnOnce(&K, At<'_>, At<'_>) -> Answer,
+    ) -> Done {
+        let (act, interpreter) = (self.act(*from), self.interpreter);
+        match (interpreter.path(from.0), interpreter.path(to.0)) {
+            (Some(from), Some(to)) => {
+                interpreter.timed(act, |kernel| call(kernel, At::whole(from), At::whole(to)))
+            }
+            _ => interpreter.refuse(act, Errno::INVAL),
+        }
+    }
+}
 
 /// What flock(2) is told.
 fn flock_operation(kind: LockKind, wait: bool) -> u32 {
@@ -38,9 +102,9 @@ impl<K: Kernel> Interpreter<'_, K> {
     #[inline(always)]
     pub(super) fn call(&mut self, timed: &Timed) -> Result<(), Halt> {
         // Apart from the others' table of jumps: it would be mispredicted after every call.
-        if let Call::Stat { path } = timed.call {
-            let act = self.act(timed.op, path.0, &timed.expect);
-            return self.at(act, path.0, K::stat).map(|_| ());
+        if let StepCall::Plain(Call::Stat { at }) = &timed.call {
+            let act = self.act(timed.op, at.0, &timed.expect);
+            return self.at(act, at.0, K::stat).map(|_| ());
         }
         if self.verifier.is_some() {
             return self.run_watched(timed).map(|_| ());
@@ -58,7 +122,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         // Here the slot of a file is not that of its path, which means another one with the next order.
         let opened = (&timed.call, done);
         if let (
-            Call::Open {
+            StepCall::Open {
                 path,
                 slot: Some(file),
                 ..
@@ -76,111 +140,18 @@ impl<K: Kernel> Interpreter<'_, K> {
         let Timed { op, call, expect } = timed;
         let act = |slot: &SlotId| self.act(*op, slot.0, expect);
         match call {
-            Call::Open {
+            StepCall::Plain(call) => {
+                let interpreter = self;
+                execute(call, StepExecutor { interpreter, timed })
+            }
+            StepCall::Open {
                 path,
                 slot,
                 flags,
                 mode,
             } => self.open((path.0, slot.unwrap_or(*path).0), *flags, *mode, expect),
-            Call::Close { file } => self.close(file.0, expect),
-            Call::Read { file, .. }
-            | Call::Pread { file, .. }
-            | Call::PreadRandom { file, .. }
-            | Call::Write(Pieces { file, .. })
-            | Call::Append(Pieces { file, .. })
-            | Call::Pwrite { file, .. }
-            | Call::PwriteRandom { file, .. }
-            | Call::Getdents { file }
-            | Call::CopyFileRange { file, .. }
-            | Call::Sendfile { file, .. }
-            | Call::MmapRead { file } => self.data_call(act(file), file.0, call),
-            Call::Stat { path } => self.at(act(path), path.0, K::stat),
-            Call::Lstat { path } => self.at(act(path), path.0, K::lstat),
-            Call::Access { path, mode } => {
-                self.at(act(path), path.0, |k, path| k.access(path, *mode, 0))
-            }
-            Call::Rmdir { path } => self.at(act(path), path.0, K::rmdir),
-            Call::Unlink { path } => self.at(act(path), path.0, K::unlink),
-            Call::Readlink { path } => {
-                let buffer = self.scratch.first(LINK_BYTES);
-                self.at(act(path), path.0, |k, path| k.readlink(path, buffer))
-            }
-            Call::Rename { path, to, flags } => {
-                self.pair(act(path), (path.0, to.0), |k, from, to| {
-                    k.rename(from, to, *flags)
-                })
-            }
-            Call::Link { path, to } => self.pair(act(path), (path.0, to.0), |k, from, to| {
-                k.link(from, to, Links::Keep)
-            }),
-            Call::Symlink { path, target } => self.symlink(path.0, target, expect),
-            _ => self.mark(timed),
-        }
-    }
-
-    /// Calls that change attributes by path.
-    #[inline(never)]
-    fn mark(&mut self, timed: &Timed) -> Done {
-        let Timed { op, call, expect } = timed;
-        let act = |slot: &SlotId| self.act(*op, slot.0, expect);
-        let attributes = self.scratch.first(ATTRIBUTE_BYTES);
-        match call {
-            Call::Mkdir { path, mode } => {
-                let (act, mode) = (act(path), self.mode(*mode, path.0));
-                self.at(act, path.0, |k, path| k.mkdir(path, mode))
-            }
-            Call::Truncate { path, size } => {
-                let (act, size) = (act(path), self.draw(*size));
-                self.at(act, path.0, |k, at| k.truncate(at.whole, size))
-            }
-            Call::Chmod { path, mode } => {
-                let (act, mode) = (act(path), self.mode(*mode, path.0));
-                self.at(act, path.0, |k, path| k.chmod(path, mode))
-            }
-            Call::Chown { path, uid, gid } => {
-                let owner = Owner::of(*uid, *gid);
-                self.at(act(path), path.0, |k, path| {
-                    k.chown(path, owner, Links::Keep)
-                })
-            }
-            Call::Utimens { path, mtime_ns } => {
-                let act = act(path);
-                let set = Times::both(mtime_ns.map(|time| self.draw(time)));
-                self.at(act, path.0, |k, at| k.utimens(at, set, Links::Keep))
-            }
-            Call::Getxattr { path, name } => self.at(act(path), path.0, |k, path| {
-                k.getxattr((path.whole, Links::Follow), name, attributes)
-            }),
-            Call::Setxattr { path, name, size } => {
-                let (act, size) = (act(path), self.draw(*size));
-                let list = access_list(self.mode_of(path.0));
-                let value = if name.as_c_str() == ACCESS_LIST {
-                    &list
-                } else {
-                    self.setting.written.first(size)
-                };
-                self.at(act, path.0, |k, path| {
-                    k.setxattr((path.whole, Links::Follow), name, (value, 0))
-                })
-            }
-            Call::Removexattr { path, name } => self.at(act(path), path.0, |k, path| {
-                k.removexattr((path.whole, Links::Follow), name)
-            }),
-            Call::Listxattr { path } => self.at(act(path), path.0, |k, path| {
-                k.listxattr((path.whole, Links::Follow), attributes)
-            }),
-            _ => self.file_call(timed),
-        }
-    }
-
-    /// Calls on open files that move no data.
-    #[inline(never)]
-    #[expect(clippy::too_many_lines, reason = "a line or two a call")]
-    fn file_call(&mut self, timed: &Timed) -> Done {
-        let Timed { op, call, expect } = timed;
-        let act = |slot: &SlotId| self.act(*op, slot.0, expect);
-        match call {
-            Call::Lseek {
+            StepCall::Close { file } => self.close(file.0, expect),
+            StepCall::Lseek {
                 file,
                 offset,
                 whence,
@@ -188,60 +159,74 @@ impl<K: Kernel> Interpreter<'_, K> {
                 let (act, offset) = (act(file), self.draw(*offset).cast_signed());
                 self.on(act, file.0, |file| files::lseek(file, offset, *whence))
             }
-            Call::Fsync { file } => self.on(act(file), file.0, files::fsync),
-            Call::Fdatasync { file } => self.on(act(file), file.0, files::fdatasync),
-            Call::Fstat { file } => self.on(act(file), file.0, files::fstat),
-            Call::Ftruncate { file, size } => {
-                let (act, size) = (act(file), self.draw(*size));
-                self.on(act, file.0, |file| files::ftruncate(file, size))
-            }
-            Call::Fallocate {
-                file,
-                offset,
-                size,
-                mode,
-            } => {
-                let act = act(file);
-                let range = (self.draw(*offset), self.draw(*size));
-                self.on(act, file.0, |file| files::fallocate(file, range, *mode))
-            }
-            Call::Fchmod { file, mode } => {
-                let (act, mode) = (act(file), self.mode(*mode, file.0));
-                self.on(act, file.0, |file| files::fchmod(file, mode))
-            }
-            Call::Fchown { file, uid, gid } => {
-                let owner = Owner::of(*uid, *gid);
-                self.on(act(file), file.0, |file| {
-                    files::fchown(file, owner, Through::Descriptor)
+            StepCall::Symlink { path, target } => self.symlink(path.0, target, expect),
+            StepCall::Getxattr { path, .. }
+            | StepCall::Setxattr { path, .. }
+            | StepCall::Removexattr { path, .. }
+            | StepCall::Listxattr { path } => self.attribute(act(path), path.0, call),
+            StepCall::Flock { file, .. }
+            | StepCall::FlockUnlock { file }
+            | StepCall::FcntlLock { file, .. }
+            | StepCall::FcntlUnlock { file, .. } => self.lock(act(file), file.0, call),
+            StepCall::Read { file, .. }
+            | StepCall::Pread { file, .. }
+            | StepCall::PreadRandom { file, .. }
+            | StepCall::Write(Pieces { file, .. })
+            | StepCall::Append(Pieces { file, .. })
+            | StepCall::Pwrite { file, .. }
+            | StepCall::PwriteRandom { file, .. }
+            | StepCall::Getdents { file }
+            | StepCall::CopyFileRange { file, .. }
+            | StepCall::Sendfile { file, .. }
+            | StepCall::MmapRead { file } => self.data_call(act(file), file.0, call),
+        }
+    }
+
+    /// Calls on extended attributes.
+    fn attribute(&mut self, act: Act<'_>, slot: u8, call: &StepCall) -> Done {
+        let buffer = self.scratch.first(ATTRIBUTE_BYTES);
+        match call {
+            StepCall::Getxattr { name, .. } => self.at(act, slot, |k, at| {
+                k.getxattr((at.whole, Links::Follow), name, buffer)
+            }),
+            StepCall::Setxattr { name, size, .. } => {
+                let size = self.draw(*size);
+                let list = access_list(self.mode_of(slot));
+                let value = if name.as_c_str() == ACCESS_LIST {
+                    &list
+                } else {
+                    self.setting.written.first(size)
+                };
+                self.at(act, slot, |k, at| {
+                    k.setxattr((at.whole, Links::Follow), name, (value, 0))
                 })
             }
-            Call::Futimens { file, mtime_ns } => {
-                let act = act(file);
-                let set = Times::both(mtime_ns.map(|time| self.draw(time)));
-                self.on(act, file.0, |file| {
-                    files::futimens(file, set, Through::Descriptor)
-                })
+            StepCall::Removexattr { name, .. } => self.at(act, slot, |k, at| {
+                k.removexattr((at.whole, Links::Follow), name)
+            }),
+            _ => self.at(act, slot, |k, at| {
+                k.listxattr((at.whole, Links::Follow), buffer)
+            }),
+        }
+    }
+
+    fn lock(&mut self, act: Act<'_>, file: u8, call: &StepCall) -> Done {
+        let unlock = LockKind::Unlock;
+        match call {
+            StepCall::Flock { kind, wait, .. } => {
+                self.on(act, file, |file| flock(file, flock_operation(*kind, *wait)))
             }
-            Call::Flock { file, kind, wait } => self.on(act(file), file.0, |file| {
-                flock(file, flock_operation(*kind, *wait))
-            }),
-            Call::FlockUnlock { file } => self.on(act(file), file.0, |file| {
-                flock(file, flock_operation(LockKind::Unlock, true))
-            }),
-            Call::FcntlLock {
-                file,
+            StepCall::FcntlLock {
                 kind,
                 wait,
                 offset,
                 size,
-            } => self.range_lock((act(file), file.0), (*kind, *wait), (*offset, *size)),
-            Call::FcntlUnlock { file, offset, size } => self.range_lock(
-                (act(file), file.0),
-                (LockKind::Unlock, false),
-                (*offset, *size),
-            ),
-            // Every other call was made by `run` or `mark`.
-            _ => Ok(None),
+                ..
+            } => self.range_lock((act, file), (*kind, *wait), (*offset, *size)),
+            StepCall::FcntlUnlock { offset, size, .. } => {
+                self.range_lock((act, file), (unlock, false), (*offset, *size))
+            }
+            _ => self.on(act, file, |file| flock(file, flock_operation(unlock, true))),
         }
     }
 
@@ -263,20 +248,6 @@ impl<K: Kernel> Interpreter<'_, K> {
             size: self.draw(size).cast_signed(),
         };
         self.on(act, file, |file| lock(file, range, wait))
-    }
-
-    fn pair(
-        &mut self,
-        act: Act<'_>,
-        (from, to): (u8, u8),
-        call: impl FnOnce(&K, At<'_>, At<'_>) -> Answer,
-    ) -> Done {
-        match (self.path(from), self.path(to)) {
-            (Some(from), Some(to)) => {
-                self.timed(act, |kernel| call(kernel, At::whole(from), At::whole(to)))
-            }
-            _ => self.refuse(act, Errno::INVAL),
-        }
     }
 
     #[inline]

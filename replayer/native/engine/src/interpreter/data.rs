@@ -2,7 +2,7 @@
 
 use super::{Act, Done, Interpreter};
 use crate::ops::{self, Op};
-use crate::program::{Call, Draw, Pieces};
+use crate::program::{Draw, Pieces, StepCall};
 use crate::sys::{Answer, Kernel, data, files};
 use rustix::io::Errno;
 
@@ -11,9 +11,9 @@ const DIRECTORY_BYTES: u64 = 32 << 10;
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline(never)]
-    pub(super) fn data_call(&mut self, act: Act<'_>, slot: u8, call: &Call) -> Done {
+    pub(super) fn data_call(&mut self, act: Act<'_>, slot: u8, call: &StepCall) -> Done {
         match call {
-            Call::Read {
+            StepCall::Read {
                 size,
                 until_end,
                 check_size,
@@ -22,16 +22,16 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 let size = self.draw(*size);
                 self.read(act, slot, size, (*until_end, *check_size))
             }
-            Call::Pread { size, offset, .. } => {
+            StepCall::Pread { size, offset, .. } => {
                 let (size, offset) = (self.draw(*size), self.draw(*offset));
                 self.pread(act, slot, size, offset)
             }
-            Call::PreadRandom { size, align, .. } => {
+            StepCall::PreadRandom { size, align, .. } => {
                 let size = self.draw(*size);
                 let offset = self.position(slot, size, *align);
                 self.pread(act, slot, size, offset)
             }
-            Call::Write(pieces) | Call::Append(pieces) => {
+            StepCall::Write(pieces) | StepCall::Append(pieces) => {
                 let Pieces {
                     total,
                     first,
@@ -43,20 +43,20 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 let block = self.draw(block).max(1);
                 self.write(act, slot, total, (first.unwrap_or(block), block))
             }
-            Call::Pwrite { size, offset, .. } => {
+            StepCall::Pwrite { size, offset, .. } => {
                 let (size, offset) = (self.draw(*size), self.draw(*offset));
                 self.pwrite(act, slot, size, offset)
             }
-            Call::PwriteRandom { size, align, .. } => {
+            StepCall::PwriteRandom { size, align, .. } => {
                 let size = self.draw(*size);
                 let offset = self.position(slot, size, *align);
                 self.pwrite(act, slot, size, offset)
             }
-            Call::Getdents { .. } => self.getdents(act, slot),
-            Call::CopyFileRange { to, size, once, .. } => {
+            StepCall::Getdents { .. } => self.getdents(act, slot),
+            StepCall::CopyFileRange { to, size, once, .. } => {
                 self.copy(act, (slot, to.0), *size, *once)
             }
-            Call::Sendfile { size, once, .. } => self.sendfile(act, slot, *size, *once),
+            StepCall::Sendfile { size, once, .. } => self.sendfile(act, slot, *size, *once),
             _ => match self.file(slot) {
                 Some(file) => {
                     let measured = self.measure(act, |_| data::mmap_read(file))?;

@@ -1,8 +1,9 @@
 //! What is done around calls where reads are verified: all of it between calls, none of it in their time.
 
 use super::{Act, Done, Halt, Interpreter, Measured};
+use crate::call::Call;
 use crate::clock::now_ns;
-use crate::program::{Call, Timed};
+use crate::program::{StepCall, Timed};
 use crate::sys::{Answer, Kernel, data};
 use crate::verify::{Change, Opening, Verifier, Violation};
 use rustix::io::Errno;
@@ -197,26 +198,28 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         done
     }
 
-    fn effect(&mut self, call: &Call) -> Effect<'a> {
+    fn effect(&mut self, call: &StepCall) -> Effect<'a> {
         let effect = match call {
-            Call::Rename { path, to, flags } => {
-                self.pair_effect((path.0, to.0), flags & EXCHANGE == 0)
+            StepCall::Plain(Call::Rename { at, to, flags }) => {
+                self.pair_effect((at.0, to.0), flags & EXCHANGE == 0)
             }
-            Call::Link { path, to } => self.pair_effect((path.0, to.0), false),
-            Call::Unlink { path } => self.change(path.0).map(Effect::Remove),
-            Call::Truncate { path, .. } => self.change(path.0).map(Effect::Cut),
-            Call::Symlink { path, .. } => self.change(path.0).map(Effect::Link),
-            Call::Lseek { file, .. } => Some(Effect::Seek(file.0)),
-            Call::Ftruncate { file, .. } => self.change_open(file.0).map(Effect::Cut),
-            Call::Fallocate { file, mode, .. } if mode & !KEEP_SIZE != 0 => {
-                let change = self.change_open(file.0);
+            StepCall::Plain(Call::Link { at, to, .. }) => self.pair_effect((at.0, to.0), false),
+            StepCall::Plain(Call::Unlink { at }) => self.change(at.0).map(Effect::Remove),
+            StepCall::Plain(Call::Truncate { at, .. }) => self.change(at.0).map(Effect::Cut),
+            StepCall::Symlink { path, .. } => self.change(path.0).map(Effect::Link),
+            StepCall::Lseek { file, .. } => Some(Effect::Seek(file.0)),
+            StepCall::Plain(Call::Ftruncate { slot, .. }) => {
+                self.change_open(slot.0).map(Effect::Cut)
+            }
+            StepCall::Plain(Call::Fallocate { slot, mode, .. }) if mode & !KEEP_SIZE != 0 => {
+                let change = self.change_open(slot.0);
                 change.map(|change| Effect::Blur(change, None))
             }
-            Call::CopyFileRange { file, to, .. } => {
+            StepCall::CopyFileRange { file, to, .. } => {
                 let change = self.change_open(to.0);
                 Some(Effect::Pass(file.0, Some((to.0, change))))
             }
-            Call::Sendfile { file, .. } | Call::MmapRead { file } => {
+            StepCall::Sendfile { file, .. } | StepCall::MmapRead { file } => {
                 Some(Effect::Pass(file.0, None))
             }
             _ => None,

@@ -4,7 +4,7 @@ use crate::document::{Fault, Parsed, refused};
 use crate::ops::Op;
 use crate::plan::TRANSACTIONS;
 use crate::program::{
-    Call, Dataset, Draw, Each, Part, Replay, Replays, Step, Timed, Transaction, Until,
+    Dataset, Draw, Each, Part, Replay, Replays, Step, StepCall, Timed, Transaction, Until,
 };
 use std::fmt;
 
@@ -164,19 +164,21 @@ impl<'a> Check<'a> {
     }
 
     fn call(&mut self, timed: &Timed) -> Parsed<()> {
-        if let Call::Open { slot: Some(_), .. } = timed.call {
+        if let StepCall::Open { slot: Some(_), .. } = timed.call {
             return Err(Fault::new("unknown field `slot`"));
         }
         self.operands(&timed.call)
     }
 
     /// Whether the numbers of a call fit. Remembers how large a buffer it needs.
-    pub(super) fn operands(&mut self, call: &Call) -> Parsed<()> {
+    pub(super) fn operands(&mut self, call: &StepCall) -> Parsed<()> {
         call.draws()
             .into_iter()
             .try_for_each(|draw| self.draw(draw))?;
         match call {
-            Call::Read { size, .. } | Call::Pread { size, .. } | Call::PreadRandom { size, .. } => {
+            StepCall::Read { size, .. }
+            | StepCall::Pread { size, .. }
+            | StepCall::PreadRandom { size, .. } => {
                 let most = self.highest(*size);
                 if most > READ_BYTES {
                     let message = format!(
@@ -186,12 +188,12 @@ impl<'a> Check<'a> {
                 }
                 self.read_bytes = self.read_bytes.max(most);
             }
-            Call::Pwrite { size, .. }
-            | Call::PwriteRandom { size, .. }
-            | Call::Setxattr { size, .. } => {
+            StepCall::Pwrite { size, .. }
+            | StepCall::PwriteRandom { size, .. }
+            | StepCall::Setxattr { size, .. } => {
                 self.write_bytes = self.write_bytes.max(self.highest(*size));
             }
-            Call::Write(pieces) | Call::Append(pieces) => {
+            StepCall::Write(pieces) | StepCall::Append(pieces) => {
                 let first = pieces.first.map_or(0, |first| self.highest(first));
                 let piece = first.max(self.highest(pieces.block));
                 let most = self.highest(pieces.total).min(piece);

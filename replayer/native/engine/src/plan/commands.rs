@@ -4,7 +4,7 @@ use super::check::Check;
 use crate::document::{Fault, Parsed, json, read, refused, take, text};
 use crate::error::{Error, Result};
 use crate::path::plain_path;
-use crate::program::{Call, Draw, Replays, SLOTS, SlotId, Timed};
+use crate::program::{Draw, Replays, SLOTS, SlotId, StepCall, Timed};
 use serde::Deserialize;
 use serde_json::{Map, Value, json as value};
 
@@ -115,8 +115,8 @@ fn call(mut fields: Map<String, Value>) -> Parsed<(Timed, Texts)> {
     }
     let mut timed = Timed::of(&mut fields)?;
     match (&mut timed.call, back) {
-        (Call::Open { slot: None, .. }, _) => return Err(Fault::new("missing field `slot`")),
-        (Call::Lseek { offset, .. }, Some(back)) => *offset = back,
+        (StepCall::Open { slot: None, .. }, _) => return Err(Fault::new("missing field `slot`")),
+        (StepCall::Lseek { offset, .. }, Some(back)) => *offset = back,
         _ => {}
     }
     let paths = timed.call.paths().into_iter().flatten();

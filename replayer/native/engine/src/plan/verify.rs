@@ -1,8 +1,9 @@
 //! The key `verify`: what a plan must be like so that reads can be checked, and how its files are told apart.
 
+use crate::call::Call;
 use crate::document::{Fault, Parsed};
 use crate::program::{
-    Call, Content, Dataset, EntryKind, Identity, Naming, Replays, Step, Transaction,
+    Content, Dataset, EntryKind, Identity, Naming, Replays, Step, StepCall, Transaction,
 };
 use crate::verify::is_empty;
 
@@ -56,11 +57,11 @@ impl Names {
         }
     }
 
-    fn call(&mut self, call: &Call) {
+    fn call(&mut self, call: &StepCall) {
         match call {
-            Call::Symlink { .. } => self.links = true,
-            Call::Rename { .. } => self.renames = true,
-            Call::Mkdir { .. } => self.directories = true,
+            StepCall::Symlink { .. } => self.links = true,
+            StepCall::Plain(Call::Rename { .. }) => self.renames = true,
+            StepCall::Plain(Call::Mkdir { .. }) => self.directories = true,
             _ => {}
         }
     }

@@ -1,9 +1,10 @@
 //! Calls of timed steps, in the words of plan format 1: its ops, their operands, and how they may end.
 
 use super::{Draw, Part};
+use crate::call::{Call, Operands};
 use crate::document::{
-    Fault, LARGEST, Object, Parsed, Text, given, integer, nullable, read, read_on, refused, text,
-    variant, word,
+    Fault, LARGEST, Object, Parsed, Text, given, integer, read, read_on, refused, text, variant,
+    word,
 };
 use crate::ops::{OK, Op, outcome_of_name};
 use crate::sys::is_list;
@@ -25,7 +26,7 @@ pub(crate) struct SlotId(
 #[derive(Debug)]
 pub(crate) struct Timed {
     pub(crate) op: Op,
-    pub(crate) call: Call,
+    pub(crate) call: StepCall,
     pub(crate) expect: Expect,
 }
 
@@ -43,7 +44,7 @@ impl Timed {
         let op = name.as_str().and_then(Op::of_plan);
         let op = op.ok_or_else(|| Fault::new(refused("a known op", name)).at(".op"))?;
         let expect = fields.remove("expect");
-        let call = variant("op", std::mem::take(fields))?;
+        let call = StepCall::of(std::mem::take(fields))?;
         let expect = expect.ok_or_else(|| Fault::new("missing field `expect`"))?;
         let expect = read(expect).map_err(|fault| fault.at(".expect"))?;
         Ok(Timed { op, call, expect })
@@ -143,11 +144,30 @@ impl<'de> Deserialize<'de> for LinkTarget {
     }
 }
 
-/// What is called. Its names are those of the ops, its operands those of plan format 1.
+/// Operands of plan format 1.
+#[derive(Clone, Debug)]
+pub(crate) enum Planned {}
+
+impl Operands for Planned {
+    type File = SlotId;
+    type Place = SlotId;
+    type Number = Draw;
+    type Mode = Mode;
+    type Id = OwnerId;
+    type Times = Mtime;
+}
+
+/// Access and modification time; none: now.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct Mtime(pub(crate) Option<Draw>);
+
+/// What a timed step does. The names of the variants are those of the ops, their operands those of plan format 1.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[rustfmt::skip]
-pub(crate) enum Call {
+pub(crate) enum StepCall {
+    #[serde(skip)]
+    Plain(Call<Planned>),
     /// `slot`: the one that it fills; a plan's is that of the path.
     Open { path: SlotId, #[serde(default, deserialize_with = "given")] slot: Option<SlotId>, #[serde(deserialize_with = "open_flags")] flags: u32, mode: Mode },
     Close { file: SlotId },
@@ -160,14 +180,6 @@ pub(crate) enum Call {
     PwriteRandom { file: SlotId, size: Draw, #[serde(deserialize_with = "integer::<_, _, 1, LARGEST>")] align: u64 },
     /// `offset`: the bits of a signed number; a plan's are not below 0.
     Lseek { file: SlotId, offset: Draw, #[serde(deserialize_with = "integer::<_, _, 0, 2>")] whence: u32 },
-    Fsync { file: SlotId },
-    Fdatasync { file: SlotId },
-    Fstat { file: SlotId },
-    Ftruncate { file: SlotId, size: Draw },
-    Fallocate { file: SlotId, offset: Draw, size: Draw, #[serde(deserialize_with = "integer::<_, _, 0, 0x7F>")] mode: u32 },
-    Fchmod { file: SlotId, mode: Mode },
-    Fchown { file: SlotId, uid: OwnerId, gid: OwnerId },
-    Futimens { file: SlotId, #[serde(deserialize_with = "nullable")] mtime_ns: Option<Draw> },
     Flock { file: SlotId, #[serde(deserialize_with = "word")] kind: LockKind, wait: bool },
     FlockUnlock { file: SlotId },
     FcntlLock { file: SlotId, #[serde(deserialize_with = "word")] kind: LockKind, wait: bool, offset: Draw, size: Draw },
@@ -177,20 +189,7 @@ pub(crate) enum Call {
     CopyFileRange { file: SlotId, to: SlotId, size: Draw, #[serde(default)] once: bool },
     Sendfile { file: SlotId, size: Draw, #[serde(default)] once: bool },
     MmapRead { file: SlotId },
-    Stat { path: SlotId },
-    Lstat { path: SlotId },
-    Access { path: SlotId, #[serde(deserialize_with = "integer::<_, _, 0, 7>")] mode: u32 },
-    Mkdir { path: SlotId, mode: Mode },
-    Rmdir { path: SlotId },
-    Unlink { path: SlotId },
-    Rename { path: SlotId, to: SlotId, #[serde(deserialize_with = "integer::<_, _, 0, 2>")] flags: u32 },
-    Link { path: SlotId, to: SlotId },
     Symlink { path: SlotId, target: LinkTarget },
-    Readlink { path: SlotId },
-    Truncate { path: SlotId, size: Draw },
-    Chmod { path: SlotId, mode: Mode },
-    Chown { path: SlotId, uid: OwnerId, gid: OwnerId },
-    Utimens { path: SlotId, #[serde(deserialize_with = "nullable")] mtime_ns: Option<Draw> },
     Getxattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString },
     Setxattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString, size: Draw },
     Removexattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString },
@@ -209,28 +208,24 @@ pub(crate) struct Pieces {
     pub(crate) block: Draw,
 }
 
-impl Call {
+impl StepCall {
+    fn of(fields: Map<String, Value>) -> Parsed<StepCall> {
+        match variant("op", fields.clone()) {
+            Err(fault) if fault.is_of_variant() => variant("op", fields),
+            call => call.map(StepCall::Plain),
+        }
+    }
+
     /// The slots of its paths, where it has some.
     pub(crate) fn paths(&mut self) -> [Option<&mut SlotId>; 2] {
         match self {
-            Call::Rename { path, to, .. } | Call::Link { path, to } => [Some(path), Some(to)],
-            Call::Open { path, .. }
-            | Call::Stat { path }
-            | Call::Lstat { path }
-            | Call::Access { path, .. }
-            | Call::Mkdir { path, .. }
-            | Call::Rmdir { path }
-            | Call::Unlink { path }
-            | Call::Symlink { path, .. }
-            | Call::Readlink { path }
-            | Call::Truncate { path, .. }
-            | Call::Chmod { path, .. }
-            | Call::Chown { path, .. }
-            | Call::Utimens { path, .. }
-            | Call::Getxattr { path, .. }
-            | Call::Setxattr { path, .. }
-            | Call::Removexattr { path, .. }
-            | Call::Listxattr { path } => [Some(path), None],
+            StepCall::Plain(call) => call.places(),
+            StepCall::Open { path, .. }
+            | StepCall::Symlink { path, .. }
+            | StepCall::Getxattr { path, .. }
+            | StepCall::Setxattr { path, .. }
+            | StepCall::Removexattr { path, .. }
+            | StepCall::Listxattr { path } => [Some(path), None],
             _ => [None, None],
         }
     }
@@ -238,28 +233,28 @@ impl Call {
     /// The numbers that it draws.
     pub(crate) fn draws(&self) -> Vec<Draw> {
         match self {
-            Call::Read { size, .. }
-            | Call::PreadRandom { size, .. }
-            | Call::PwriteRandom { size, .. }
-            | Call::Ftruncate { size, .. }
-            | Call::CopyFileRange { size, .. }
-            | Call::Sendfile { size, .. }
-            | Call::Truncate { size, .. }
-            | Call::Setxattr { size, .. } => vec![*size],
-            Call::Pread { size, offset, .. }
-            | Call::Pwrite { size, offset, .. }
-            | Call::Fallocate { size, offset, .. }
-            | Call::FcntlLock { size, offset, .. }
-            | Call::FcntlUnlock { size, offset, .. } => vec![*size, *offset],
-            Call::Lseek { offset, .. } => vec![*offset],
-            Call::Write(pieces) | Call::Append(pieces) => {
+            StepCall::Plain(call) => {
+                let numbers = call.numbers().into_iter().flatten().copied();
+                numbers
+                    .chain(call.times().and_then(|time| time.0))
+                    .collect()
+            }
+            StepCall::Read { size, .. }
+            | StepCall::PreadRandom { size, .. }
+            | StepCall::PwriteRandom { size, .. }
+            | StepCall::CopyFileRange { size, .. }
+            | StepCall::Sendfile { size, .. }
+            | StepCall::Setxattr { size, .. } => vec![*size],
+            StepCall::Pread { size, offset, .. }
+            | StepCall::Pwrite { size, offset, .. }
+            | StepCall::FcntlLock { size, offset, .. }
+            | StepCall::FcntlUnlock { size, offset, .. } => vec![*size, *offset],
+            StepCall::Lseek { offset, .. } => vec![*offset],
+            StepCall::Write(pieces) | StepCall::Append(pieces) => {
                 let some = [Some(pieces.total), pieces.first, Some(pieces.block)];
                 some.into_iter().flatten().collect()
             }
-            Call::Futimens { mtime_ns, .. } | Call::Utimens { mtime_ns, .. } => {
-                mtime_ns.iter().copied().collect()
-            }
-            Call::Symlink { target, .. } => match target {
+            StepCall::Symlink { target, .. } => match target {
                 LinkTarget::Parts(parts) => parts.iter().filter_map(Part::draw).collect(),
                 LinkTarget::Bound => Vec::new(),
             },

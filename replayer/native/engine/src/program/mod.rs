@@ -8,7 +8,8 @@ pub(crate) mod replay;
 mod step;
 
 pub(crate) use call::{
-    Call, Expect, LinkTarget, LockKind, Mode, OPEN_FLAGS, Owner, Pieces, SLOTS, SlotId, Timed,
+    Expect, LinkTarget, LockKind, Mode, Mtime, OPEN_FLAGS, Owner, OwnerId, Pieces, Planned, SLOTS,
+    SlotId, StepCall, Timed,
 };
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
 pub(crate) use identity::{Identity, Naming, SALT, file_of};

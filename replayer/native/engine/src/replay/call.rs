@@ -1,15 +1,31 @@
 //! The calls that a replay program's events make.
 
 use super::program::{PathId, Place, Slot, TextId};
-use crate::sys::{Through, Times};
+use crate::call::{Call, Operands};
+use crate::sys::Times;
 
 /// Flags of vectored calls that a file system need not have, and without which the same bytes move: `RWF_ATOMIC` and `RWF_DONTCACHE`
 /// (preadv2(2)).
 pub(crate) const FAVOURS: u32 = 0xC0;
 
+/// Operands of a replay program.
+#[derive(Clone, Debug)]
+pub(crate) enum Traced {}
+
+impl Operands for Traced {
+    type File = Slot;
+    type Place = Place;
+    type Number = u64;
+    type Mode = u32;
+    /// All ones: it is left (`(uid_t) -1`).
+    type Id = u32;
+    type Times = Times;
+}
+
 /// What an event does. Flags and modes are those of Linux x86-64, already bounded to what is safe.
 #[derive(Clone, Debug)]
 pub(crate) enum ReplayCall {
+    Plain(Call<Traced>),
     Open {
         at: Place,
         slot: Option<Slot>,
@@ -60,63 +76,6 @@ pub(crate) enum ReplayCall {
     List {
         slot: Slot,
         size: u64,
-    },
-    Fstat {
-        slot: Slot,
-    },
-    Fstatfs {
-        slot: Slot,
-    },
-    Fsync {
-        slot: Slot,
-    },
-    Fdatasync {
-        slot: Slot,
-    },
-    Syncfs {
-        slot: Slot,
-    },
-    SyncRange {
-        slot: Slot,
-        offset: u64,
-        size: u64,
-        flags: u32,
-    },
-    Ftruncate {
-        slot: Slot,
-        size: u64,
-    },
-    Fallocate {
-        slot: Slot,
-        offset: u64,
-        size: u64,
-        mode: u32,
-    },
-    Advise {
-        slot: Slot,
-        offset: u64,
-        size: u64,
-        advice: u32,
-    },
-    Readahead {
-        slot: Slot,
-        offset: u64,
-        size: u64,
-    },
-    Fchmod {
-        slot: Slot,
-        mode: u32,
-    },
-    Fchown {
-        slot: Slot,
-        uid: u32,
-        gid: u32,
-        through: Through,
-    },
-    Futimens {
-        slot: Slot,
-        times: Times,
-        through: Through,
     },
     Flock {
         slot: Slot,
@@ -175,64 +134,6 @@ pub(crate) enum ReplayCall {
         size: u64,
         offset: Option<u64>,
     },
-    Stat {
-        at: Place,
-    },
-    Lstat {
-        at: Place,
-    },
-    /// stat or lstat that says how fresh attributes must be.
-    Statx {
-        at: Place,
-        follow: bool,
-        sync: u32,
-    },
-    /// The same for fstat.
-    StatxFile {
-        slot: Slot,
-        sync: u32,
-    },
-    Access {
-        at: Place,
-        mode: u32,
-        flags: u32,
-    },
-    /// A look-up of a directory: nobody's working directory changes.
-    Chdir {
-        at: Place,
-    },
-    Statfs {
-        path: PathId,
-    },
-    Mkdir {
-        at: Place,
-        mode: u32,
-    },
-    /// Regular files only (`mode` has no type bits).
-    Mknod {
-        at: Place,
-        mode: u32,
-    },
-    Rmdir {
-        at: Place,
-    },
-    Unlink {
-        at: Place,
-    },
-    Readlink {
-        at: Place,
-        size: u64,
-    },
-    Rename {
-        at: Place,
-        to: Place,
-        flags: u32,
-    },
-    Link {
-        at: Place,
-        to: Place,
-        flags: u32,
-    },
     /// What is open gets a name; it may have none (`O_TMPFILE`).
     LinkOpen {
         slot: Slot,
@@ -241,25 +142,6 @@ pub(crate) enum ReplayCall {
     Symlink {
         at: Place,
         target: TextId,
-    },
-    Truncate {
-        path: PathId,
-        size: u64,
-    },
-    Chmod {
-        at: Place,
-        mode: u32,
-    },
-    Chown {
-        at: Place,
-        uid: u32,
-        gid: u32,
-        follow: bool,
-    },
-    Utimens {
-        at: Place,
-        times: Times,
-        follow: bool,
     },
     Getxattr {
         on: Subject,

@@ -91,8 +91,9 @@ impl How {
 }
 
 /// How attributes of an open file are reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Through {
+    #[default]
     Descriptor,
     /// With `AT_EMPTY_PATH`: what was opened with `O_PATH` takes nothing else.
     EmptyPath,

@@ -6,7 +6,7 @@ use super::table::Table;
 use super::*;
 use crate::program::EntryKind;
 use crate::replay::names::Names;
-use crate::replay::program::{Recorded, ReplayCall, ScheduledCall, Wait};
+use crate::replay::program::{Call, Recorded, ReplayCall, ScheduledCall, Wait};
 use replayer_trace::{Keep, Request, TracerOverhead, import};
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -252,10 +252,13 @@ fn a_file_stands_in_for_a_fifo() {
     let [_, _, rename, mknod] = &scheduled(&replay_program)[0][..] else {
         panic!()
     };
-    assert!(matches!(rename.0.call, ReplayCall::Rename { .. }));
+    assert!(matches!(
+        rename.0.call,
+        ReplayCall::Plain(Call::Rename { .. })
+    ));
     assert!(matches!(
         mknod.0.call,
-        ReplayCall::Mknod { mode: 0o600, .. }
+        ReplayCall::Plain(Call::Mknod { mode: 0o600, .. })
     ));
 }
 

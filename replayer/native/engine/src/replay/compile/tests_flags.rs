@@ -3,7 +3,7 @@
 use super::tests::{imported, omitted, scheduled, source_of};
 use super::{compile_requests, compile_whole};
 use crate::replay::names::Names;
-use crate::replay::program::ReplayCall;
+use crate::replay::program::{Call, ReplayCall};
 use std::collections::BTreeMap;
 
 fn calls(log: &str, manifest: &str) -> (Vec<ReplayCall>, BTreeMap<&'static str, usize>) {
@@ -123,9 +123,11 @@ const FRESH: &str = "\
 fn fresh_attributes_and_pages_that_are_read_at_once_are_asked_for() {
     let (calls, omitted) = calls(FRESH, "a\tf\t5000\t644\t\n");
     let asked = calls[1..].iter().map(|call| match call {
-        ReplayCall::Statx { follow, sync, .. } => (if *follow { "stat" } else { "lstat" }, *sync),
-        ReplayCall::StatxFile { slot: 0, sync } => ("fstat", *sync),
-        ReplayCall::Stat { .. } => ("stat", 0),
+        ReplayCall::Plain(Call::Statx { follow, sync, .. }) => {
+            (if *follow { "stat" } else { "lstat" }, *sync)
+        }
+        ReplayCall::Plain(Call::StatxFile { slot: 0, sync }) => ("fstat", *sync),
+        ReplayCall::Plain(Call::Stat { .. }) => ("stat", 0),
         ReplayCall::Map { flags, .. } => ("mmap", *flags),
         other => panic!("{other:?}"),
     });

@@ -3,7 +3,7 @@
 use super::batches::BatchBuilder;
 use super::tests::{TWO_THREADS, imported, imported_below, omitted, scheduled, source_of, whole};
 use super::*;
-use crate::replay::program::ReplayCall;
+use crate::replay::program::{Call, ReplayCall};
 use proptest::prelude::*;
 use replayer_ops::{Flag, Op};
 use replayer_trace::Event;
@@ -74,17 +74,17 @@ fn is_bounded(call: &ReplayCall) -> bool {
         ReplayCall::Read { size, .. } | ReplayCall::Write { size, .. } => {
             *size <= replayer_trace::MOST_DATA
         }
-        ReplayCall::Truncate { size, .. } | ReplayCall::Ftruncate { size, .. } => {
+        ReplayCall::Plain(Call::Truncate { size, .. } | Call::Ftruncate { size, .. }) => {
             *size <= operands::MOST_BYTES
         }
-        ReplayCall::Fallocate { size, offset, .. } => {
+        ReplayCall::Plain(Call::Fallocate { size, offset, .. }) => {
             *size <= operands::MOST_BYTES && i64::try_from(*offset).is_ok()
         }
-        ReplayCall::Chmod { mode, .. }
-        | ReplayCall::Fchmod { mode, .. }
-        | ReplayCall::Mknod { mode, .. } => *mode <= 0o1777,
+        ReplayCall::Plain(
+            Call::Chmod { mode, .. } | Call::Fchmod { mode, .. } | Call::Mknod { mode, .. },
+        ) => *mode <= 0o1777,
         ReplayCall::SetList { mode, .. } => *mode <= 0o777,
-        ReplayCall::Rename { flags, .. } => *flags <= 3,
+        ReplayCall::Plain(Call::Rename { flags, .. }) => *flags <= 3,
         _ => true,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::compile_whole;
 use super::tests::{imported, omitted, scheduled, source_of};
-use crate::replay::program::{Recorded, ReplayCall};
+use crate::replay::program::{Call, Recorded, ReplayCall};
 use crate::sys::Through;
 use std::collections::BTreeMap;
 
@@ -39,8 +39,8 @@ fn changes_that_were_denied_are_looked_up_or_left_out() {
     let told = lanes[0].iter().map(|(scheduled, _)| {
         let looked_up = matches!(scheduled.recorded, Recorded::Denied(1 | 13));
         match &scheduled.call {
-            ReplayCall::Stat { .. } if looked_up => "stat",
-            ReplayCall::Lstat { .. } if looked_up => "lstat",
+            ReplayCall::Plain(Call::Stat { .. }) if looked_up => "stat",
+            ReplayCall::Plain(Call::Lstat { .. }) if looked_up => "lstat",
             ReplayCall::Omit { .. } => "omitted",
             _ if looked_up => panic!("{scheduled:?}"),
             _ => "made",
@@ -59,7 +59,7 @@ fn changes_that_were_denied_are_looked_up_or_left_out() {
     assert_eq!(omitted(&replay_program), left_out);
     assert!(matches!(
         lanes[0][1].0.call,
-        ReplayCall::Stat { at } if at.from.is_some()
+        ReplayCall::Plain(Call::Stat { at }) if at.from.is_some()
     ));
 }
 
@@ -113,7 +113,7 @@ fn what_only_stands_for_a_name_is_reached_by_an_empty_path() {
     let told = lanes[0]
         .iter()
         .filter_map(|(scheduled, _)| match scheduled.call {
-            ReplayCall::Fchown { through, .. } => Some(through),
+            ReplayCall::Plain(Call::Fchown { through, .. }) => Some(through),
             _ => None,
         });
     let told: Vec<_> = told.collect();

@@ -7,7 +7,7 @@ use super::path_map::PathMap;
 use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
 use super::table::Table;
 use crate::path;
-use crate::replay::program::{PathId, Place, ReplayCall, Slot, TextId};
+use crate::replay::program::{Call, PathId, Place, ReplayCall, Slot, TextId};
 use crate::sys::Through;
 use replayer_trace::{Event, MOST_DATA, Op};
 use std::collections::HashSet;
@@ -104,9 +104,9 @@ impl<'a> Translator<'a> {
         }
         let at = self.place(seat, event.path, event.to_file)?;
         Ok(if follows(event) {
-            ReplayCall::Stat { at }
+            ReplayCall::Plain(Call::Stat { at })
         } else {
-            ReplayCall::Lstat { at }
+            ReplayCall::Plain(Call::Lstat { at })
         })
     }
 

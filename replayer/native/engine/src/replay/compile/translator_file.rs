@@ -4,7 +4,7 @@ use super::operands::{Operands, SET_STATUS};
 use super::slots::{NOT_OPEN, Reason, Seat};
 use super::translator::{BETWEEN_ROOTS, Translator};
 use super::translator_lock::lock_operation;
-use crate::replay::program::{ReplayCall, Slot, Subject};
+use crate::replay::program::{Call, ReplayCall, Slot, Subject};
 use replayer_trace::{END_BYTES, Event, Op};
 
 /// The largest buffer of a listing (chosen: glibc asks for 32 KiB, Samba for 1 MiB).
@@ -179,36 +179,36 @@ fn state_call(
 ) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     let (uid, gid) = operands.owner();
-    Ok(Some(match event.op {
+    Ok(Some(ReplayCall::Plain(match event.op {
         Op::Fstat | Op::Stat | Op::Lstat => match operands.sync() {
-            Some(sync) => ReplayCall::StatxFile { slot, sync },
-            None => ReplayCall::Fstat { slot },
+            Some(sync) => Call::StatxFile { slot, sync },
+            None => Call::Fstat { slot },
         },
-        Op::Fstatfs => ReplayCall::Fstatfs { slot },
-        Op::Fsync => ReplayCall::Fsync { slot },
-        Op::Fdatasync => ReplayCall::Fdatasync { slot },
-        Op::Syncfs => ReplayCall::Syncfs { slot },
-        Op::Ftruncate => ReplayCall::Ftruncate {
+        Op::Fstatfs => Call::Fstatfs { slot },
+        Op::Fsync => Call::Fsync { slot },
+        Op::Fdatasync => Call::Fdatasync { slot },
+        Op::Syncfs => Call::Syncfs { slot },
+        Op::Ftruncate => Call::Ftruncate {
             slot,
             size: operands.bytes()?,
         },
-        Op::Fchmod => ReplayCall::Fchmod {
+        Op::Fchmod => Call::Fchmod {
             slot,
             mode: operands.permissions(),
         },
-        Op::Fchown => ReplayCall::Fchown {
+        Op::Fchown => Call::Fchown {
             slot,
             uid,
             gid,
             through: translator.through(event),
         },
-        Op::Futimens => ReplayCall::Futimens {
+        Op::Futimens => Call::Futimens {
             slot,
             times: operands.times(),
             through: translator.through(event),
         },
         _ => return Ok(None),
-    }))
+    })))
 }
 
 fn range_call(
@@ -217,39 +217,32 @@ fn range_call(
     event: &Event,
 ) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
-    Ok(Some(match event.op {
-        Op::SyncFileRange => ReplayCall::SyncRange {
+    Ok(Some(ReplayCall::Plain(match event.op {
+        Op::SyncFileRange => Call::SyncRange {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
             flags: operands.flags(7)?,
         },
-        Op::Fallocate => ReplayCall::Fallocate {
+        Op::Fallocate => Call::Fallocate {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
             mode: operands.flags(ALLOCATE_MODES)?,
         },
-        Op::Fadvise => ReplayCall::Advise {
+        Op::Fadvise => Call::Advise {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
             advice: operands.command(5)?,
         },
-        Op::Readahead => ReplayCall::Readahead {
+        Op::Readahead => Call::Readahead {
             slot,
             offset: operands.offset()?,
             size: operands.bytes()?,
         },
-        Op::Mmap => ReplayCall::Map {
-            slot,
-            offset: operands.offset()?,
-            size: operands.mapped()?,
-            protection: operands.mode_bits(PROTECTION),
-            flags: operands.lenient_flags(MAP_FLAGS),
-        },
         _ => return Ok(None),
-    }))
+    })))
 }
 
 fn command_call(
@@ -259,6 +252,13 @@ fn command_call(
 ) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
+        Op::Mmap => ReplayCall::Map {
+            slot,
+            offset: operands.offset()?,
+            size: operands.mapped()?,
+            protection: operands.mode_bits(PROTECTION),
+            flags: operands.lenient_flags(MAP_FLAGS),
+        },
         Op::Flock => ReplayCall::Flock {
             slot,
             operation: lock_operation(&operands)?,

@@ -3,7 +3,7 @@
 use super::operands::Operands;
 use super::slots::{Reason, Seat};
 use super::translator::{BETWEEN_ROOTS, Translator, UNKNOWN};
-use crate::replay::program::{Place, ReplayCall, Subject, TextId};
+use crate::replay::program::{Call, Place, ReplayCall, Subject, TextId, Traced};
 use crate::sys::is_list;
 use replayer_trace::{Event, Op};
 
@@ -19,12 +19,12 @@ pub(super) const VALUE_BYTES: u64 = (1 << 16) + 1;
 /// The longest path that a buffer is given for (limits.h, `PATH_MAX`).
 const TARGET_BYTES: u64 = 4096;
 
-fn looked_at(at: Place, event: &Event) -> ReplayCall {
+fn looked_at(at: Place, event: &Event) -> Call<Traced> {
     let follow = event.op == Op::Stat;
     match Operands(event).sync() {
-        Some(sync) => ReplayCall::Statx { at, follow, sync },
-        None if follow => ReplayCall::Stat { at },
-        None => ReplayCall::Lstat { at },
+        Some(sync) => Call::Statx { at, follow, sync },
+        None if follow => Call::Stat { at },
+        None => Call::Lstat { at },
     }
 }
 
@@ -57,19 +57,20 @@ impl Translator<'_> {
         let at = self.place(seat, event.path, event.to_file)?;
         let to = self.place(seat, event.to_path, event.file)?;
         let operands = Operands(event);
-        match event.op {
-            Op::Rename => Ok(ReplayCall::Rename {
+        let call = match event.op {
+            Op::Rename => Call::Rename {
                 at,
                 to,
                 flags: operands.flags(RENAME_FLAGS)?,
-            }),
-            Op::Link => Ok(ReplayCall::Link {
+            },
+            Op::Link => Call::Link {
                 at,
                 to,
                 flags: operands.flags(LINK_FLAGS)?,
-            }),
-            _ => Err(UNKNOWN),
-        }
+            },
+            _ => return Err(UNKNOWN),
+        };
+        Ok(ReplayCall::Plain(call))
     }
 
     /// A link of what is open: its second file, where another link has the directory that its first path began at.
@@ -88,46 +89,46 @@ impl Translator<'_> {
         let mode = operands.permissions();
         let (uid, gid) = operands.owner();
         let times = operands.times();
-        Ok(match event.op {
+        Ok(ReplayCall::Plain(match event.op {
             Op::Stat | Op::Lstat => looked_at(at, event),
-            Op::Access => ReplayCall::Access {
+            Op::Access => Call::Access {
                 at,
                 mode: operands.flags(7)?,
                 flags: operands.mode_bits(ACCESS_FLAGS),
             },
-            Op::Chdir => ReplayCall::Chdir { at },
-            Op::Statfs => ReplayCall::Statfs { path: at.path },
-            Op::Mkdir => ReplayCall::Mkdir { at, mode },
+            Op::Chdir => Call::Chdir { at },
+            Op::Statfs => Call::Statfs { at },
+            Op::Mkdir => Call::Mkdir { at, mode },
             // Of whatever type: a file stands in for a fifo, a socket or a device.
-            Op::Mknod => ReplayCall::Mknod { at, mode },
-            Op::Rmdir => ReplayCall::Rmdir { at },
-            Op::Unlink => ReplayCall::Unlink { at },
-            Op::Readlink => ReplayCall::Readlink {
+            Op::Mknod => Call::Mknod { at, mode },
+            Op::Rmdir => Call::Rmdir { at },
+            Op::Unlink => Call::Unlink { at },
+            Op::Readlink => Call::Readlink {
                 at,
                 size: operands.buffer(TARGET_BYTES)?,
             },
-            Op::Symlink => ReplayCall::Symlink {
+            Op::Symlink => {
+                let target = self.target(event)?;
+                return Ok(ReplayCall::Symlink { at, target });
+            }
+            Op::Truncate => Call::Truncate {
                 at,
-                target: self.target(event)?,
-            },
-            Op::Truncate => ReplayCall::Truncate {
-                path: at.path,
                 size: operands.bytes()?,
             },
-            Op::Chmod => ReplayCall::Chmod { at, mode },
-            Op::Chown | Op::Lchown => ReplayCall::Chown {
+            Op::Chmod => Call::Chmod { at, mode },
+            Op::Chown | Op::Lchown => Call::Chown {
                 at,
                 uid,
                 gid,
                 follow: event.op == Op::Chown,
             },
-            Op::Utimens | Op::Lutimens => ReplayCall::Utimens {
+            Op::Utimens | Op::Lutimens => Call::Utimens {
                 at,
                 times,
                 follow: event.op == Op::Utimens,
             },
             _ => return Err(UNKNOWN),
-        })
+        }))
     }
 
     fn attribute_call(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {

@@ -2,18 +2,88 @@
 
 use super::player::{Act, Ended, Played, Player};
 use super::slots::{Held, Taken};
+use crate::call::{Executor, execute};
 use crate::interpreter::Halt;
 use crate::ops::Op;
-use crate::replay::program::{CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot};
-use crate::sys::files::{self, close, duplicate, lseek};
-use crate::sys::{Answer, At, How, Kernel};
+use crate::path::link_stays_inside;
+use crate::program::Owner;
+use crate::replay::program::{
+    Call, CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot, TextId, Traced,
+};
+use crate::sys::files::{close, duplicate, lseek};
+use crate::sys::{Answer, At, How, Kernel, Scratch, Times};
 use rustix::io::Errno;
 use std::os::fd::RawFd;
+
+/// Makes the plain call of an event.
+struct EventExecutor<'p, 'a, 'c, K> {
+    player: &'p mut Player<'a, K>,
+    scheduled: &'c ScheduledCall,
+}
+
+/// Owner and group as the kernel takes them; all ones leave it.
+fn identity(id: u32) -> Option<u32> {
+    (id != u32::MAX).then_some(id)
+}
+
+impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
+    type Operands = Traced;
+    type Kernel = K;
+    type Done = Played;
+
+    fn number(&mut self, number: &u64) -> u64 {
+        *number
+    }
+    fn mode_of(&mut self, _: &Slot, mode: &u32) -> u32 {
+        *mode
+    }
+    fn mode_at(&mut self, _: &Place, mode: &u32) -> u32 {
+        *mode
+    }
+    fn owner(&self, uid: &u32, gid: &u32) -> Owner {
+        Owner {
+            uid: identity(*uid),
+            gid: identity(*gid),
+        }
+    }
+    fn times(&mut self, times: &Times) -> Times {
+        *times
+    }
+    fn buffer(&self, size: u64) -> Scratch {
+        self.player.scratch.first(size)
+    }
+    #[inline]
+    fn on(self, op: Op, slot: &Slot, call: impl FnOnce(RawFd) -> Answer) -> Played {
+        self.player.on(self.scheduled, op, *slot, call)
+    }
+    #[inline]
+    fn at(self, op: Op, at: &Place, call: impl FnOnce(&K, At<'_>) -> Answer) -> Played {
+        self.player.at(self.scheduled, op, *at, call)
+    }
+    fn pair(
+        self,
+        op: Op,
+        (from, to): (&Place, &Place),
+        call: impl FnOnce(&K, At<'_>, At<'_>) -> Answer,
+    ) -> Played {
+        let (player, act) = (
+            self.player,
+            Act {
+                op,
+                path: from.path,
+            },
+        );
+        let ((from, held_from), (to, held_to)) = (player.seen(*from), player.seen(*to));
+        let ended = player.measure(act, |kernel| call(kernel, from, to));
+        drop((held_from, held_to));
+        player.settle(self.scheduled, act, ended)
+    }
+}
 
 impl<'a, K: Kernel> Player<'a, K> {
     #[inline]
     pub(super) fn enact(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
-        if let ReplayCall::Stat { at } = &scheduled.call {
+        if let ReplayCall::Plain(Call::Stat { at }) = &scheduled.call {
             return self.at(scheduled, Op::Stat, *at, K::stat);
         }
         match &scheduled.call {
@@ -36,13 +106,10 @@ impl<'a, K: Kernel> Player<'a, K> {
             ReplayCall::Read { .. } | ReplayCall::Write { .. } | ReplayCall::List { .. } => {
                 self.enact_data(scheduled)
             }
-            ReplayCall::Lstat { at } => self.at(scheduled, Op::Lstat, *at, K::lstat),
-            ReplayCall::Access { at, mode, flags } => {
-                self.at(scheduled, Op::Access, *at, |k, at| {
-                    k.access(at, *mode, *flags)
-                })
+            ReplayCall::Plain(call) => {
+                let player = self;
+                execute(call, EventExecutor { player, scheduled })
             }
-            ReplayCall::Fstat { slot } => self.on(scheduled, Op::Fstat, *slot, files::fstat),
             other => self.enact_other(batch, scheduled, other),
         }
     }
@@ -91,22 +158,8 @@ impl<'a, K: Kernel> Player<'a, K> {
             | ReplayCall::SetList { .. }
             | ReplayCall::Removexattr { .. }
             | ReplayCall::Listxattr { .. } => self.enact_attribute(batch, scheduled),
-            ReplayCall::Statx { .. }
-            | ReplayCall::Chdir { .. }
-            | ReplayCall::Statfs { .. }
-            | ReplayCall::Mkdir { .. }
-            | ReplayCall::Mknod { .. }
-            | ReplayCall::Rmdir { .. }
-            | ReplayCall::Unlink { .. }
-            | ReplayCall::Readlink { .. }
-            | ReplayCall::Rename { .. }
-            | ReplayCall::Link { .. }
-            | ReplayCall::LinkOpen { .. }
-            | ReplayCall::Symlink { .. }
-            | ReplayCall::Truncate { .. }
-            | ReplayCall::Chmod { .. }
-            | ReplayCall::Chown { .. }
-            | ReplayCall::Utimens { .. } => self.enact_path(batch, scheduled),
+            ReplayCall::LinkOpen { slot, to } => self.link_open(scheduled, *slot, *to),
+            ReplayCall::Symlink { at, target } => self.symlink(scheduled, *at, (batch, *target)),
             _ => self.enact_file(scheduled),
         }
     }
@@ -183,6 +236,36 @@ impl<'a, K: Kernel> Player<'a, K> {
     pub(super) fn no_file(&mut self, scheduled: &ScheduledCall, op: Op, slot: Slot) -> Played {
         let path = self.stage.slots.path_of(slot);
         self.lost(scheduled, Act { op, path }, Errno::BADF)
+    }
+
+    /// It is told by the name that it gives.
+    fn link_open(&mut self, scheduled: &ScheduledCall, slot: Slot, to: Place) -> Played {
+        let (op, path) = (Op::Link, to.path);
+        let Some(held) = self.stage.slots.hold(slot) else {
+            return self.no_file(scheduled, op, slot);
+        };
+        let act = Act { op, path };
+        let (to, held_to) = self.seen(to);
+        let ended = self.measure(act, |kernel| kernel.link_open(held.file, to));
+        drop((held, held_to));
+        self.settle(scheduled, act, ended)
+    }
+
+    /// Links to the outside are not made, although nothing here could follow them there.
+    fn symlink(
+        &mut self,
+        scheduled: &ScheduledCall,
+        at: Place,
+        (batch, target): (&CallBatch, TextId),
+    ) -> Played {
+        let names = &self.stage.names;
+        let target = names.text(batch, target);
+        let path = names.path(at.path);
+        if !link_stays_inside(path.to_bytes(), target.to_bytes()) {
+            self.omit(scheduled, "symlink to the outside");
+            return Ok(());
+        }
+        self.at(scheduled, Op::Symlink, at, |k, at| k.symlink(&target, at))
     }
 
     fn open(

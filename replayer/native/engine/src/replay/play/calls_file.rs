@@ -3,27 +3,13 @@
 use super::player::{Act, Played, Player};
 use crate::interpreter::Halt;
 use crate::ops::Op;
-use crate::program::Owner;
 use crate::replay::program::{LetGo, Recorded, ReplayCall, ScheduledCall, Slot};
 use crate::sys::controls::{LockRange, fcntl, flock, ioctl, is_asking, is_harmless, lock};
-use crate::sys::files::{self, lseek, statx_of};
+use crate::sys::files::lseek;
 use crate::sys::{Answer, Kernel};
 use std::os::fd::RawFd;
 
 const UNLOCK: u32 = libc::LOCK_UN.cast_unsigned();
-
-/// The program asked for no identity: it is left (`(uid_t) -1`).
-fn identity(id: u32) -> Option<u32> {
-    (id != u32::MAX).then_some(id)
-}
-
-/// Owner and group as the kernel takes them.
-pub(super) fn owner(uid: u32, gid: u32) -> Owner {
-    Owner {
-        uid: identity(uid),
-        gid: identity(gid),
-    }
-}
 
 impl<K: Kernel> Player<'_, K> {
     #[inline(never)]
@@ -34,74 +20,6 @@ impl<K: Kernel> Player<'_, K> {
                 offset,
                 whence,
             } => self.seek(scheduled, *slot, *offset, *whence),
-            ReplayCall::StatxFile { slot, sync } => {
-                self.on(scheduled, Op::Fstat, *slot, |f| statx_of(f, *sync))
-            }
-            ReplayCall::Fstatfs { slot } => self.on(scheduled, Op::Fstatfs, *slot, files::fstatfs),
-            ReplayCall::Fsync { slot } => self.on(scheduled, Op::Fsync, *slot, files::fsync),
-            ReplayCall::Fdatasync { slot } => {
-                self.on(scheduled, Op::Fdatasync, *slot, files::fdatasync)
-            }
-            ReplayCall::Syncfs { slot } => self.on(scheduled, Op::Syncfs, *slot, files::syncfs),
-            ReplayCall::Ftruncate { slot, size } => self.on(scheduled, Op::Ftruncate, *slot, |f| {
-                files::ftruncate(f, *size)
-            }),
-            ReplayCall::Fchmod { slot, mode } => {
-                self.on(scheduled, Op::Fchmod, *slot, |f| files::fchmod(f, *mode))
-            }
-            ReplayCall::Fchown {
-                slot,
-                uid,
-                gid,
-                through,
-            } => {
-                let owner = owner(*uid, *gid);
-                self.on(scheduled, Op::Fchown, *slot, |f| {
-                    files::fchown(f, owner, *through)
-                })
-            }
-            ReplayCall::Futimens {
-                slot,
-                times,
-                through,
-            } => self.on(scheduled, Op::Futimens, *slot, |f| {
-                files::futimens(f, *times, *through)
-            }),
-            other => self.enact_range(scheduled, other),
-        }
-    }
-
-    fn enact_range(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Played {
-        match call {
-            ReplayCall::SyncRange {
-                slot,
-                offset,
-                size,
-                flags,
-            } => self.on(scheduled, Op::SyncFileRange, *slot, |f| {
-                files::sync_range(f, (*offset, *size), *flags)
-            }),
-            ReplayCall::Fallocate {
-                slot,
-                offset,
-                size,
-                mode,
-            } => self.on(scheduled, Op::Fallocate, *slot, |f| {
-                files::fallocate(f, (*offset, *size), *mode)
-            }),
-            ReplayCall::Advise {
-                slot,
-                offset,
-                size,
-                advice,
-            } => self.on(scheduled, Op::Fadvise, *slot, |f| {
-                files::advise(f, (*offset, *size), *advice)
-            }),
-            ReplayCall::Readahead { slot, offset, size } => {
-                self.on(scheduled, Op::Readahead, *slot, |f| {
-                    files::readahead(f, (*offset, *size))
-                })
-            }
             other => self.enact_control(scheduled, other),
         }
     }

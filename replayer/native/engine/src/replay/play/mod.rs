@@ -8,7 +8,6 @@ mod calls_attribute;
 mod calls_data;
 mod calls_file;
 mod calls_others;
-mod calls_path;
 mod check;
 mod feed;
 mod files;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::replay::program::Call;
 
 const UNKNOWN: Recorded = Recorded::Unknown;
 
@@ -8,10 +9,10 @@ fn absurd(size: u64) -> Vec<ReplayCall> {
     let (slot, offset) = (0, size);
     vec![
         ReplayCall::List { slot, size },
-        ReplayCall::Fallocate { slot, offset, size, mode: u32::MAX },
-        ReplayCall::Advise { slot, offset, size, advice: u32::MAX },
-        ReplayCall::Readahead { slot, offset, size },
-        ReplayCall::SyncRange { slot, offset, size, flags: u32::MAX },
+        ReplayCall::Plain(Call::Fallocate { slot, offset, size, mode: u32::MAX }),
+        ReplayCall::Plain(Call::Advise { slot, offset, size, advice: u32::MAX }),
+        ReplayCall::Plain(Call::Readahead { slot, offset, size }),
+        ReplayCall::Plain(Call::SyncRange { slot, offset, size, flags: u32::MAX }),
         ReplayCall::Seek { slot, offset: i64::MIN, whence: u32::MAX },
         ReplayCall::Map { slot, offset, size, protection: u32::MAX, flags: u32::MAX },
         ReplayCall::Map { slot, offset: 0, size, protection: 1, flags: 0x32 },
@@ -21,7 +22,7 @@ fn absurd(size: u64) -> Vec<ReplayCall> {
         ReplayCall::Fcntl { slot, command: 8, argument: 1 },
         ReplayCall::Fcntl { slot, command: 4, argument: u64::MAX },
         ReplayCall::Ioctl { slot, command: 0x4004_6602 },
-        ReplayCall::Fstat { slot: u32::MAX },
+        ReplayCall::Plain(Call::Fstat { slot: u32::MAX }),
         ReplayCall::Close { slot: u32::MAX },
     ]
 }

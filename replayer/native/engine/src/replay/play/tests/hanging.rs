@@ -5,6 +5,7 @@ use super::locks::let_go;
 use super::one_lane::open;
 use super::*;
 use crate::ops::Op;
+use crate::replay::program::Call;
 use crate::thread_state::CUT;
 use crate::user_threads::interrupt;
 use std::time::Duration;
@@ -136,7 +137,11 @@ fn letting_locks_go_is_seen() {
     let a = tape.at("t/a");
     tape.add(0, open(a, 0, libc::O_RDWR), Recorded::Well);
     for _ in 0..1000 {
-        tape.add(0, let_go(0, ReplayCall::Fstat { slot: 0 }), Recorded::Well);
+        tape.add(
+            0,
+            let_go(0, ReplayCall::Plain(Call::Fstat { slot: 0 })),
+            Recorded::Well,
+        );
     }
     let (replay_program, thread_state) = (tape.replay_program(), Arc::new(ThreadState::new(0)));
     let was_seen = std::thread::scope(|scope| {

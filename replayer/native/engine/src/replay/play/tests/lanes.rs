@@ -1,5 +1,6 @@
 use super::*;
 use crate::replay::order::check_pairs;
+use crate::replay::program::Call;
 use crate::sys::Kernel;
 use crate::thread_state::{CUT, Doing};
 use crate::user_threads::interrupt;
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 fn stat(tape: &mut Tape) -> ReplayCall {
     let at = tape.at("t");
-    ReplayCall::Stat { at }
+    ReplayCall::Plain(Call::Stat { at })
 }
 
 fn ground() -> Ground {
@@ -175,7 +176,12 @@ fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
     tape.add_after(1, lock(1), Recorded::Well, &[after]);
     let stuck = Wait { lane: 1, row: 3 };
     let at = place(at.path);
-    tape.add_after(0, ReplayCall::Stat { at }, Recorded::Well, &[stuck]);
+    tape.add_after(
+        0,
+        ReplayCall::Plain(Call::Stat { at }),
+        Recorded::Well,
+        &[stuck],
+    );
     let shown = interrupted(&tape, ReplayPace::Asap, |thread_state| {
         let doing: Doing = eventually(|| {
             thread_state.doing_of_any().filter(|doing| {
@@ -200,11 +206,20 @@ fn what_a_cut_lane_did_not_do_is_not_missed_by_the_others() {
     let at = tape.at("t/made");
     let call = stat(&mut tape);
     tape.add(0, call, Recorded::Well);
-    let made = tape.add(0, ReplayCall::Mkdir { at, mode: 0o700 }, Recorded::Well);
+    let made = tape.add(
+        0,
+        ReplayCall::Plain(Call::Mkdir { at, mode: 0o700 }),
+        Recorded::Well,
+    );
     tape.lanes[0][1].gap_ns = 3_600_000_000_000;
     let wait = Wait { lane: 0, row: made };
     for lane in 1..LANES {
-        tape.add_after(lane, ReplayCall::Stat { at }, Recorded::Well, &[wait]);
+        tape.add_after(
+            lane,
+            ReplayCall::Plain(Call::Stat { at }),
+            Recorded::Well,
+            &[wait],
+        );
     }
     for _ in 0..10 {
         let shown = interrupted(&tape, ReplayPace::Closed, |thread_state| {
@@ -317,7 +332,11 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
     let mut tape = Tape::new(3);
     let a = tape.at("t/a");
     for lane in 0..3 {
-        tape.add(lane, ReplayCall::Stat { at: a }, Recorded::Well);
+        tape.add(
+            lane,
+            ReplayCall::Plain(Call::Stat { at: a }),
+            Recorded::Well,
+        );
     }
     let replay = Replay {
         trace: 0,

@@ -1,5 +1,6 @@
 use super::*;
 use crate::replay::play::player::Ended;
+use crate::replay::program::Call;
 
 const OK: Recorded = Recorded::Well;
 
@@ -37,14 +38,18 @@ fn what_happens_as_recorded_matches() {
     ground.write("t/a", 100);
     let mut tape = Tape::new(1);
     let (a, missing) = (tape.at("t/a"), tape.at("t/missing"));
-    tape.add(0, ReplayCall::Stat { at: a }, OK);
-    tape.add(0, ReplayCall::Stat { at: missing }, Recorded::Error(2));
+    tape.add(0, ReplayCall::Plain(Call::Stat { at: a }), OK);
+    tape.add(
+        0,
+        ReplayCall::Plain(Call::Stat { at: missing }),
+        Recorded::Error(2),
+    );
     tape.add(0, open(a, 0, libc::O_RDWR), Recorded::Exactly(0));
     tape.add(0, read(0, 4096, None), Recorded::Exactly(100));
     tape.add(0, read(0, 4096, None), Recorded::Exactly(0));
     tape.add(0, read(0, 10, Some(95)), Recorded::Exactly(5));
     tape.add(0, write(0, 50, None), Recorded::Exactly(50));
-    tape.add(0, ReplayCall::Fstat { slot: 0 }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Fstat { slot: 0 }), OK);
     tape.add(0, ReplayCall::CloseDuplicate { slot: 0 }, OK);
     tape.add(0, ReplayCall::Close { slot: 0 }, OK);
     let shown = ground.play(&tape.replay_program());
@@ -138,11 +143,15 @@ fn differences_are_counted_and_the_first_is_told() {
     ground.write("t/a", 100);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    tape.add(0, ReplayCall::Stat { at: a }, Recorded::Error(2));
+    tape.add(
+        0,
+        ReplayCall::Plain(Call::Stat { at: a }),
+        Recorded::Error(2),
+    );
     tape.add(0, open(a, 3, libc::O_RDONLY), OK);
     tape.add(0, read(3, 4096, None), Recorded::Exactly(200));
     tape.add(0, ReplayCall::Close { slot: 3 }, OK);
-    tape.add(0, ReplayCall::Fstat { slot: 3 }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Fstat { slot: 3 }), OK);
     tape.add(
         0,
         ReplayCall::Omit {
@@ -258,7 +267,7 @@ fn every_performance_has_files_of_its_own_that_go_with_it() {
     tape.add(0, read(0, 1 << 20, None), Recorded::Exactly(100_000));
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
     tape.add(0, open(place(made), 1, flags), OK);
-    tape.add(0, ReplayCall::Unlink { at: place(f) }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Unlink { at: place(f) }), OK);
     let thread_state = Arc::new(ThreadState::new(2));
     let shown = ground.show(&tape.replay_program(), ReplayPace::Asap, 3, &thread_state);
     assert!(shown.is_clean());
@@ -282,7 +291,11 @@ fn a_layout_that_fails_is_in_nobodys_time_and_leaves_nothing() {
     tape.entry(f, EntryKind::File, 100_000, "");
     tape.entry(lost, EntryKind::File, 1, "");
     tape.tops = vec![d];
-    tape.add(0, ReplayCall::Stat { at: place(f) }, Recorded::Well);
+    tape.add(
+        0,
+        ReplayCall::Plain(Call::Stat { at: place(f) }),
+        Recorded::Well,
+    );
     let thread_state = Arc::new(ThreadState::new(2));
     let shown = ground.show(&tape.replay_program(), ReplayPace::Asap, 2, &thread_state);
     assert_eq!(shown.result, Err(Halt::Failed));
@@ -318,9 +331,9 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
     ground.write("t/a", 1);
     let mut tape = Tape::new(1);
     let (a, missing) = (tape.at("t/a"), tape.at("t/b"));
-    tape.add(0, ReplayCall::Stat { at: a }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Stat { at: a }), OK);
     let good = tape.replay_program();
-    tape.add(0, ReplayCall::Stat { at: missing }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Stat { at: missing }), OK);
     let setting = Arc::get_mut(&mut ground.setting).unwrap();
     let program = Arc::get_mut(&mut setting.program).unwrap();
     program.replays = crate::program::Replays::made("page", vec![good, tape.replay_program()]);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::program::Owner;
-use crate::replay::program::Subject;
+use crate::replay::program::{Call, Subject};
 use crate::sys::{At, How, Kernel, Links, Through, Time, Times};
 use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -103,19 +103,19 @@ fn openings(at: Place) -> Vec<ReplayCall> {
     vec![
         open(0, libc::O_RDWR),
         write(0),
-        ReplayCall::Ftruncate { slot: 0, size: 1 },
-        ReplayCall::Fchmod { slot: 0, mode: 0o777 },
+        ReplayCall::Plain(Call::Ftruncate { slot: 0, size: 1 }),
+        ReplayCall::Plain(Call::Fchmod { slot: 0, mode: 0o777 }),
         open(1, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC),
         write(1),
         open(2, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL),
         open(3, libc::O_RDWR | libc::O_TMPFILE),
         open(4, -1),
         open(5, libc::O_PATH),
-        ReplayCall::Fchown { slot: 5, uid: 12, gid: 12, through: Through::Descriptor },
-        ReplayCall::Fchown { slot: 5, uid: 12, gid: 12, through: Through::EmptyPath },
-        ReplayCall::Futimens { slot: 5, times, through: Through::EmptyPath },
+        ReplayCall::Plain(Call::Fchown { slot: 5, uid: 12, gid: 12, through: Through::Descriptor }),
+        ReplayCall::Plain(Call::Fchown { slot: 5, uid: 12, gid: 12, through: Through::EmptyPath }),
+        ReplayCall::Plain(Call::Futimens { slot: 5, times, through: Through::EmptyPath }),
         open(7, libc::O_PATH | libc::O_NOFOLLOW),
-        ReplayCall::Fchown { slot: 7, uid: 12, gid: 12, through: Through::EmptyPath },
+        ReplayCall::Plain(Call::Fchown { slot: 7, uid: 12, gid: 12, through: Through::EmptyPath }),
         ReplayCall::Inherit { path, slot: 6, flags: u32::MAX, offset: 0 },
         write(6),
     ]
@@ -132,42 +132,42 @@ fn attempts(tape: &mut Tape, at: Place) -> Vec<ReplayCall> {
     let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
     let mut calls = openings(at);
     calls.extend([
-        ReplayCall::Mkdir { at, mode: u32::MAX },
-        ReplayCall::Mknod { at, mode: u32::MAX },
+        ReplayCall::Plain(Call::Mkdir { at, mode: u32::MAX }),
+        ReplayCall::Plain(Call::Mknod { at, mode: u32::MAX }),
         ReplayCall::Symlink { at, target },
         ReplayCall::Symlink { at: moved, target },
-        ReplayCall::Link { at: plain, to: at, flags: u32::MAX },
-        ReplayCall::Link { at, to: moved, flags: 0x400 },
-        ReplayCall::Chmod { at: moved, mode: 0o777 },
-        ReplayCall::Truncate { path: moved.path, size: 3 },
+        ReplayCall::Plain(Call::Link { at: plain, to: at, flags: u32::MAX }),
+        ReplayCall::Plain(Call::Link { at, to: moved, flags: 0x400 }),
+        ReplayCall::Plain(Call::Chmod { at: moved, mode: 0o777 }),
+        ReplayCall::Plain(Call::Truncate { at: moved, size: 3 }),
         ReplayCall::LinkOpen { slot: 0, to: at },
         ReplayCall::LinkOpen { slot: 3, to: at },
         ReplayCall::LinkOpen { slot: 7, to: moved },
-        ReplayCall::Chmod { at: moved, mode: 0o777 },
-        ReplayCall::Truncate { path: moved.path, size: 3 },
-        ReplayCall::Unlink { at: moved },
+        ReplayCall::Plain(Call::Chmod { at: moved, mode: 0o777 }),
+        ReplayCall::Plain(Call::Truncate { at: moved, size: 3 }),
+        ReplayCall::Plain(Call::Unlink { at: moved }),
         ReplayCall::LinkOpen { slot: 0, to: moved },
-        ReplayCall::Unlink { at: moved },
-        ReplayCall::Link { at, to: moved, flags: 0 },
-        ReplayCall::Truncate { path: moved.path, size: 3 },
-        ReplayCall::Unlink { at: moved },
-        ReplayCall::Rename { at: plain, to: at, flags: 0 },
-        ReplayCall::Rename { at, to: plain, flags: 2 },
-        ReplayCall::Rename { at, to: moved, flags: u32::MAX },
-        ReplayCall::Truncate { path, size: u64::MAX },
-        ReplayCall::Truncate { path, size: 0 },
-        ReplayCall::Chmod { at, mode: 0o777 },
-        ReplayCall::Chown { at, uid: 12, gid: 12, follow: true },
-        ReplayCall::Chown { at, uid: 12, gid: 12, follow: false },
-        ReplayCall::Utimens { at, times, follow: true },
-        ReplayCall::Utimens { at, times, follow: false },
+        ReplayCall::Plain(Call::Unlink { at: moved }),
+        ReplayCall::Plain(Call::Link { at, to: moved, flags: 0 }),
+        ReplayCall::Plain(Call::Truncate { at: moved, size: 3 }),
+        ReplayCall::Plain(Call::Unlink { at: moved }),
+        ReplayCall::Plain(Call::Rename { at: plain, to: at, flags: 0 }),
+        ReplayCall::Plain(Call::Rename { at, to: plain, flags: 2 }),
+        ReplayCall::Plain(Call::Rename { at, to: moved, flags: u32::MAX }),
+        ReplayCall::Plain(Call::Truncate { at, size: u64::MAX }),
+        ReplayCall::Plain(Call::Truncate { at, size: 0 }),
+        ReplayCall::Plain(Call::Chmod { at, mode: 0o777 }),
+        ReplayCall::Plain(Call::Chown { at, uid: 12, gid: 12, follow: true }),
+        ReplayCall::Plain(Call::Chown { at, uid: 12, gid: 12, follow: false }),
+        ReplayCall::Plain(Call::Utimens { at, times, follow: true }),
+        ReplayCall::Plain(Call::Utimens { at, times, follow: false }),
         ReplayCall::Setxattr { on: on(true), name, size: 10, flags: 0 },
         ReplayCall::Setxattr { on: on(false), name, size: 10, flags: 0 },
         ReplayCall::SetList { on: on(true), mode: 0o777, flags: 0 },
         ReplayCall::SetList { on: on(false), mode: 0o777, flags: 0 },
         ReplayCall::Removexattr { on: on(true), name },
-        ReplayCall::Unlink { at },
-        ReplayCall::Rmdir { at },
+        ReplayCall::Plain(Call::Unlink { at }),
+        ReplayCall::Plain(Call::Rmdir { at }),
     ]);
     calls
 }
@@ -335,18 +335,18 @@ fn peeks<K: Kernel>() {
         tape.add(0, open, missing);
         tape.add(0, read, missing);
         tape.add(0, ReplayCall::CloseSilently { slot: 0 }, Recorded::Unknown);
-        tape.add(0, ReplayCall::Stat { at }, missing);
+        tape.add(0, ReplayCall::Plain(Call::Stat { at }), missing);
         tape.add(
             0,
-            ReplayCall::Access {
+            ReplayCall::Plain(Call::Access {
                 at,
                 mode: 0,
                 flags: 0,
-            },
+            }),
             missing,
         );
-        tape.add(0, ReplayCall::Chdir { at }, missing);
-        tape.add(0, ReplayCall::Statfs { path: at.path }, missing);
+        tape.add(0, ReplayCall::Plain(Call::Chdir { at }), missing);
+        tape.add(0, ReplayCall::Plain(Call::Statfs { at }), missing);
     }
     let thread_state = Arc::new(ThreadState::new(0));
     let shown = ground.show_in::<K>(&tape.replay_program(), ReplayPace::Asap, 1, &thread_state);

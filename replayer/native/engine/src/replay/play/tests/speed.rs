@@ -1,4 +1,5 @@
 use super::*;
+use crate::replay::program::Call;
 use std::io::Write as _;
 
 /// So many looks at one name, a millisecond apart.
@@ -7,7 +8,7 @@ fn tape(ground: &Ground, events: u64) -> Tape {
     let mut tape = Tape::new(1);
     let at = tape.at("t");
     for number in 0..events {
-        tape.add(0, ReplayCall::Stat { at }, Recorded::Well);
+        tape.add(0, ReplayCall::Plain(Call::Stat { at }), Recorded::Well);
         let scheduled = tape.lanes[0].last_mut().unwrap();
         scheduled.start_ns = number * 1_000_000;
         scheduled.gap_ns = 1_000_000;
@@ -68,8 +69,16 @@ fn page(ground: &Ground) -> Tape {
         let there = tape.at(&name);
         let missing = tape.at(&format!("{name}.missing"));
         for _ in 0..4 {
-            tape.add(0, ReplayCall::Stat { at: missing }, Recorded::Error(2));
-            tape.add(0, ReplayCall::Lstat { at: there }, Recorded::Well);
+            tape.add(
+                0,
+                ReplayCall::Plain(Call::Stat { at: missing }),
+                Recorded::Error(2),
+            );
+            tape.add(
+                0,
+                ReplayCall::Plain(Call::Lstat { at: there }),
+                Recorded::Well,
+            );
         }
         let open = ReplayCall::Open {
             at: there,
@@ -79,7 +88,11 @@ fn page(ground: &Ground) -> Tape {
             resolve: 0,
         };
         tape.add(0, open, Recorded::Well);
-        tape.add(0, ReplayCall::Fstat { slot: 0 }, Recorded::Well);
+        tape.add(
+            0,
+            ReplayCall::Plain(Call::Fstat { slot: 0 }),
+            Recorded::Well,
+        );
         let read = ReplayCall::Read {
             slot: 0,
             size: 8192,
