@@ -73,6 +73,8 @@ pub enum Flag {
     nofollow,
     /// It is about extended attributes: it fails when an attribute is not there.
     xattr,
+    /// File systems need not have it.
+    optional,
     /// A step of a plan makes it again until it returns 0.
     to_end,
     /// It returns 0 where there is no more: at the end of a file or folder.
@@ -93,6 +95,7 @@ impl Flag {
         Flag::moves,
         Flag::nofollow,
         Flag::xattr,
+        Flag::optional,
         Flag::to_end,
         Flag::ends,
     ];
@@ -209,10 +212,10 @@ ops! {
     Fremovexattr "fremovexattr" Mark None [trace xattr] as "removexattr",
     Flistxattr "flistxattr" Use None [trace xattr] as "listxattr",
     Lock "lock" Use None [trace] as "fcntl_lock",
-    Fcntl "fcntl" Use None [trace],
-    Ioctl "ioctl" Use None [trace],
+    Fcntl "fcntl" Use None [trace optional],
+    Ioctl "ioctl" Use None [trace optional],
     Mmap "mmap" Read None [trace],
-    Clone "clone" Write Alters [trace],
+    Clone "clone" Write Alters [trace optional],
     Splice "splice" Read Copies [trace ends],
     Chdir "chdir" Look None [trace],
     Statfs "statfs" Look None [trace],

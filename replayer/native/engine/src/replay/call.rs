@@ -19,7 +19,8 @@ impl Operands for Traced {
     type Mode = u32;
     /// All ones: it is left (`(uid_t) -1`).
     type Id = u32;
-    type Times = Times;
+    /// In a box: they are rare, and the largest operands.
+    type Times = Box<Times>;
 }
 
 /// What an event does. Flags and modes are those of Linux x86-64, already bounded to what is safe.

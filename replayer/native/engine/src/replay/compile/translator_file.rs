@@ -204,7 +204,7 @@ fn state_call(
         },
         Op::Futimens => Call::Futimens {
             slot,
-            times: operands.times(),
+            times: Box::new(operands.times()),
             through: translator.through(event),
         },
         _ => return Ok(None),

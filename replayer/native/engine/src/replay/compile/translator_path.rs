@@ -88,7 +88,6 @@ impl Translator<'_> {
         let operands = Operands(event);
         let mode = operands.permissions();
         let (uid, gid) = operands.owner();
-        let times = operands.times();
         Ok(ReplayCall::Plain(match event.op {
             Op::Stat | Op::Lstat => looked_at(at, event),
             Op::Access => Call::Access {
@@ -124,7 +123,7 @@ impl Translator<'_> {
             },
             Op::Utimens | Op::Lutimens => Call::Utimens {
                 at,
-                times,
+                times: Box::new(operands.times()),
                 follow: event.op == Op::Utimens,
             },
             _ => return Err(UNKNOWN),

@@ -46,8 +46,8 @@ impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
             gid: identity(*gid),
         }
     }
-    fn times(&mut self, times: &Times) -> Times {
-        *times
+    fn times(&mut self, times: &Box<Times>) -> Times {
+        **times
     }
     fn buffer(&self, size: u64) -> Scratch {
         self.player.scratch.first(size)

@@ -1,6 +1,6 @@
 //! Whether an event ended as it was recorded. Pure: what is different and why that may be so, nothing is counted here.
 
-use crate::ops::{OK, Op, outcome_name, outcome_of_errno};
+use crate::ops::{Flag, OK, Op, outcome_name, outcome_of_errno};
 use crate::replay::program::Recorded;
 use crate::sys::Answer;
 use rustix::io::Errno;
@@ -144,19 +144,8 @@ fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer) -> bo
     };
     match op {
         Op::Statfs | Op::Fstatfs => true,
-        Op::Getxattr
-        | Op::Lgetxattr
-        | Op::Fgetxattr
-        | Op::Setxattr
-        | Op::Lsetxattr
-        | Op::Fsetxattr
-        | Op::Removexattr
-        | Op::Lremovexattr
-        | Op::Fremovexattr
-        | Op::Listxattr
-        | Op::Llistxattr
-        | Op::Flistxattr => either(&says_so),
-        Op::Ioctl | Op::Fcntl | Op::Clone => either(&of_call),
+        _ if op.is(Flag::xattr) => either(&says_so),
+        _ if op.is(Flag::optional) => either(&of_call),
         // Flags of a call that the file system does not have (preadv2(2)).
         Op::Readv | Op::Preadv | Op::Writev | Op::Pwritev => {
             either(&|errno| errno == Errno::OPNOTSUPP)
