@@ -257,9 +257,9 @@ class Setxattr(OfPath):
 
 
 class FileCall(OfFile):
-    """close(2), fsync(2), fdatasync(2), fstat(2), or mmap(2) and a touch of every page."""
+    """close(2), fsync(2), fdatasync(2), fstat(2), FS_IOC_FIEMAP, or mmap(2) and a touch of all."""
 
-    do: Literal["close", "fsync", "fdatasync", "fstat", "mmap_read"]
+    do: Literal["close", "fsync", "fdatasync", "fstat", "fiemap", "mmap_read"]
 
 
 class Read(OfFile):

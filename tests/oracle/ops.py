@@ -215,6 +215,7 @@ SINGLE: dict[str, Callable[[Op], int | None]] = {
     "lseek": lambda op: os.lseek(op.file(), op.drawn[0], op.step["whence"]),
     "fsync": lambda op: os.fsync(op.file()),
     "fdatasync": lambda op: os.fdatasync(op.file()),
+    "fiemap": lambda op: calls.fiemap(op.file()),
     "fstat": lambda op: os.fstat(op.file()).st_size,
     "ftruncate": lambda op: os.ftruncate(op.file(), op.drawn[0]),
     "fallocate": lambda op: calls.fallocate(op.file(), op.step["mode"], op.drawn[0], op.drawn[1]),

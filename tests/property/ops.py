@@ -152,7 +152,7 @@ def file_ops() -> list[Strategy]:
     return [
         _op("close", file=FD),
         _op("fstat", file=FD),
-        st.sampled_from([call(name, file=0) for name in ("fsync", "fdatasync")]),
+        st.sampled_from([call(name, file=0) for name in ("fsync", "fdatasync", "fiemap")]),
         _op("ftruncate", file=FD, size=LENGTH),
         _op("fallocate", file=FD, offset=OFFSET, size=LENGTH, mode=allocation),
         _op("fchmod", file=FD, mode=MODE),

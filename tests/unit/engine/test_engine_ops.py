@@ -143,6 +143,7 @@ def all_ops(drafts: Drafts) -> list[dict[str, Any]]:
         call("fsync", file=0),
         call("fdatasync", file=0),
         call("fstat", file=0),
+        call("fiemap", file=0),
         call("ftruncate", file=0, size=c(9000)),
         call("fallocate", file=0, offset=c(0), size=c(20000), mode=0),
         call("fchmod", file=0, mode=0o600),

@@ -48,6 +48,8 @@ pub(crate) enum Call<O: Operands> {
     #[serde(skip)]
     SyncRange { slot: O::File, offset: O::Number, size: O::Number, flags: u32 },
     Fstat { #[serde(rename = "file")] slot: O::File },
+    /// Where its data lie: extents are counted, not listed.
+    Fiemap { #[serde(rename = "file")] slot: O::File },
     /// fstat that says how fresh attributes must be.
     #[serde(skip)]
     StatxFile { slot: O::File, sync: u32 },
@@ -188,6 +190,7 @@ pub(crate) fn execute<E: Executor>(call: &Call<E::Operands>, mut by: E) -> E::Do
             by.on(Op::SyncFileRange, slot, |f| files::sync_range(f, range, *flags))
         }
         Call::Fstat { slot } => by.on(Op::Fstat, slot, files::fstat),
+        Call::Fiemap { slot } => by.on(Op::Fiemap, slot, files::fiemap),
         Call::StatxFile { slot, sync } => by.on(Op::Fstat, slot, |f| files::statx_of(f, *sync)),
         Call::Fstatfs { slot } => by.on(Op::Fstatfs, slot, files::fstatfs),
         Call::Ftruncate { slot, size } => {

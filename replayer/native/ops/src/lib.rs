@@ -167,6 +167,7 @@ ops! {
     Fsync "fsync" Use None [plan trace flushes],
     Fdatasync "fdatasync" Use None [plan trace flushes],
     Fstat "fstat" Use None [plan trace],
+    Fiemap "fiemap" Use None [plan trace optional],
     Ftruncate "ftruncate" Write Alters [plan trace],
     Fallocate "fallocate" Write Alters [plan trace],
     Fchmod "fchmod" Mark None [plan trace],
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(Op::of_trace("fork"), None);
         assert_eq!(Op::of_plan("readv"), None);
         assert_eq!(Op::of_trace("pread_random"), None);
-        assert_eq!(Op::with(Flag::plan).count(), 44);
+        assert_eq!(Op::with(Flag::plan).count(), 45);
     }
 
     #[test]

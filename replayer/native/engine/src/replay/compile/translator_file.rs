@@ -184,6 +184,7 @@ fn state_call(
             Some(sync) => Call::StatxFile { slot, sync },
             None => Call::Fstat { slot },
         },
+        Op::Fiemap => Call::Fiemap { slot },
         Op::Fstatfs => Call::Fstatfs { slot },
         Op::Fsync => Call::Fsync { slot },
         Op::Fdatasync => Call::Fdatasync { slot },

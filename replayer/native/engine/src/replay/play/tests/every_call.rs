@@ -54,6 +54,7 @@ fn on_open_files(at: Cast) -> ReplayCalls {
         (ReplayCall::Ioctl { slot, command: 0x5401 }, Recorded::Error(25)),
         (ReplayCall::Map { slot, offset: 0, size: 4096, protection: 3, flags: 1 }, OK),
         (ReplayCall::Plain(Call::Fstatfs { slot }), OK),
+        (ReplayCall::Plain(Call::Fiemap { slot }), OK),
         (ReplayCall::Seek { slot, offset: -1, whence: 2 }, exactly(16383)),
     ]
 }

@@ -241,6 +241,7 @@ fn ioctl<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         ..Args::default()
     };
     match command {
+        b"FS_IOC_FIEMAP" => on_file(Op::Fiemap, call, Args::default()),
         b"FIOCLEX" | b"FIONCLEX" => Some(Kind::SetOnExec {
             file: target,
             on_exec: on_exec(command == b"FIOCLEX"),
