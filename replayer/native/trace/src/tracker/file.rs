@@ -17,13 +17,12 @@ use replayer_ops::numbers::{EACCES, EAGAIN};
 use replayer_ops::{Class, Op};
 
 /// ioctls that ask a file something and can be asked again anywhere.
-const KNOWN_IOCTLS: [&[u8]; 8] = [
+const KNOWN_IOCTLS: [&[u8]; 7] = [
     b"TCGETS",
     b"TCGETS2",
     b"TIOCGWINSZ",
     b"FIONREAD",
     b"FS_IOC_GETFLAGS",
-    b"FS_IOC_FIEMAP",
     b"FS_IOC_FSGETXATTR",
     b"FIGETBSZ",
 ];
