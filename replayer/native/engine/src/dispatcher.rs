@@ -20,15 +20,15 @@ struct Card(AtomicU64);
 
 /// A user's place among those that wait.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ArrivalSlot {
     user: u32,
     thread: Thread,
     card: Arc<Card>,
 }
 
-impl Seat {
-    pub(crate) fn new(user: u32, thread: Thread) -> Seat {
-        Seat {
+impl ArrivalSlot {
+    pub(crate) fn new(user: u32, thread: Thread) -> ArrivalSlot {
+        ArrivalSlot {
             user,
             thread,
             card: Arc::default(),
@@ -78,28 +78,28 @@ impl ArrivalDispatcher {
     }
 
     /// Deal a user that was free at a time the next arrival. One that lies after that is waited for.
-    pub(crate) fn deal(&self, tables: &Tables, seat: &Seat, free_ns: u64) -> u64 {
+    pub(crate) fn deal(&self, tables: &Tables, slot: &ArrivalSlot, free_ns: u64) -> u64 {
         let mut hand = hold(&self.hand);
-        hand.leave(seat);
+        hand.leave(slot);
         let arrival_ns = hand.next(tables);
         if arrival_ns <= free_ns {
-            seat.card.0.store(arrival_ns | SETTLED, Ordering::SeqCst);
+            slot.card.0.store(arrival_ns | SETTLED, Ordering::SeqCst);
             return arrival_ns;
         }
-        seat.card.0.store(arrival_ns, Ordering::SeqCst);
+        slot.card.0.store(arrival_ns, Ordering::SeqCst);
         let waiter = Waiter {
-            thread: seat.thread.clone(),
-            card: Arc::clone(&seat.card),
+            thread: slot.thread.clone(),
+            card: Arc::clone(&slot.card),
         };
-        hand.waiting.insert((arrival_ns, seat.user), waiter);
+        hand.waiting.insert((arrival_ns, slot.user), waiter);
         arrival_ns
     }
 
     /// A user leaves before others do, without having begun its arrival: who waits for the latest one gets it instead.
-    pub(crate) fn hand_on(&self, seat: &Seat) {
+    pub(crate) fn hand_on(&self, slot: &ArrivalSlot) {
         let mut hand = hold(&self.hand);
-        let mut arrival_ns = seat.settle();
-        hand.leave(seat);
+        let mut arrival_ns = slot.settle();
+        hand.leave(slot);
         while let Some(((latest_ns, user), waiter)) = hand.waiting.pop_last() {
             if latest_ns <= arrival_ns {
                 hand.waiting.insert((latest_ns, user), waiter);
@@ -122,10 +122,10 @@ impl ArrivalDispatcher {
     }
 
     /// Everybody leaves: it is nobody's.
-    pub(crate) fn put_back(&self, seat: &Seat) {
+    pub(crate) fn put_back(&self, slot: &ArrivalSlot) {
         let mut hand = hold(&self.hand);
-        let arrival_ns = seat.settle();
-        hand.leave(seat);
+        let arrival_ns = slot.settle();
+        hand.leave(slot);
         hand.back.push(Reverse(arrival_ns));
     }
 
@@ -145,8 +145,8 @@ impl Hand {
         }
     }
 
-    fn leave(&mut self, seat: &Seat) {
-        self.waiting.remove(&(seat.held_ns(), seat.user));
+    fn leave(&mut self, slot: &ArrivalSlot) {
+        self.waiting.remove(&(slot.held_ns(), slot.user));
     }
 }
 
@@ -164,43 +164,43 @@ mod tests {
         ArrivalDispatcher::new(Arrivals::new(&pace, 1, 0, 0, turn).unwrap())
     }
 
-    fn seat(user: u32) -> Seat {
-        Seat::new(user, std::thread::current())
+    fn slot(user: u32) -> ArrivalSlot {
+        ArrivalSlot::new(user, std::thread::current())
     }
 
     #[test]
     fn what_a_user_leaves_is_had_by_who_would_have_waited_longest() {
-        let (dispatcher, seats) = (dispatcher(), [seat(0), seat(1), seat(2)]);
-        for seat in &seats {
-            dispatcher.deal(&[], seat, 0);
+        let (dispatcher, slots) = (dispatcher(), [slot(0), slot(1), slot(2)]);
+        for slot in &slots {
+            dispatcher.deal(&[], slot, 0);
         }
-        dispatcher.hand_on(&seats[0]);
-        assert_eq!([seats[1].settle(), seats[2].settle()], [20, 10]);
-        assert_eq!(dispatcher.deal(&[], &seats[2], 15), 30);
-        assert_eq!(dispatcher.deal(&[], &seats[1], 25), 40);
+        dispatcher.hand_on(&slots[0]);
+        assert_eq!([slots[1].settle(), slots[2].settle()], [20, 10]);
+        assert_eq!(dispatcher.deal(&[], &slots[2], 15), 30);
+        assert_eq!(dispatcher.deal(&[], &slots[1], 25), 40);
     }
 
     #[test]
     fn who_has_begun_keeps_its_arrival() {
-        let (dispatcher, seats) = (dispatcher(), [seat(0), seat(1)]);
-        for seat in &seats {
-            dispatcher.deal(&[], seat, 0);
+        let (dispatcher, slots) = (dispatcher(), [slot(0), slot(1)]);
+        for slot in &slots {
+            dispatcher.deal(&[], slot, 0);
         }
-        assert_eq!(seats[1].settle(), 20);
-        dispatcher.hand_on(&seats[0]);
-        assert_eq!(seats[1].held_ns(), 20);
-        assert_eq!(dispatcher.deal(&[], &seats[1], 21), 10);
+        assert_eq!(slots[1].settle(), 20);
+        dispatcher.hand_on(&slots[0]);
+        assert_eq!(slots[1].held_ns(), 20);
+        assert_eq!(dispatcher.deal(&[], &slots[1], 21), 10);
     }
 
     #[test]
     fn what_nobody_has_is_due() {
-        let (dispatcher, seats) = (dispatcher(), [seat(0), seat(1), seat(2)]);
-        for seat in &seats {
-            dispatcher.deal(&[], seat, 0);
+        let (dispatcher, slots) = (dispatcher(), [slot(0), slot(1), slot(2)]);
+        for slot in &slots {
+            dispatcher.deal(&[], slot, 0);
         }
-        assert_eq!(seats[0].settle(), 10);
-        dispatcher.put_back(&seats[1]);
-        dispatcher.put_back(&seats[2]);
+        assert_eq!(slots[0].settle(), 10);
+        dispatcher.put_back(&slots[1]);
+        dispatcher.put_back(&slots[2]);
         assert_eq!(dispatcher.due(&[], 45), 3);
     }
 
@@ -211,25 +211,25 @@ mod tests {
             users in 1..6_u32,
         ) {
             let dispatcher = dispatcher();
-            let mut seats: Vec<Seat> = (0..users).map(seat).collect();
-            for seat in &seats {
-                dispatcher.deal(&[], seat, 0);
+            let mut slots: Vec<ArrivalSlot> = (0..users).map(slot).collect();
+            for slot in &slots {
+                dispatcher.deal(&[], slot, 0);
             }
             let mut begun = Vec::new();
             let mut user = users;
             for leave in leaves {
                 if leave {
-                    dispatcher.hand_on(&seats.remove(0));
-                    seats.push(seat(user));
-                    dispatcher.deal(&[], &seats[seats.len() - 1], 0);
+                    dispatcher.hand_on(&slots.remove(0));
+                    slots.push(slot(user));
+                    dispatcher.deal(&[], &slots[slots.len() - 1], 0);
                     user += 1;
                 } else {
-                    seats.sort_by_key(Seat::held_ns);
-                    begun.push(seats[0].settle());
-                    dispatcher.deal(&[], &seats[0], 0);
+                    slots.sort_by_key(ArrivalSlot::held_ns);
+                    begun.push(slots[0].settle());
+                    dispatcher.deal(&[], &slots[0], 0);
                 }
             }
-            let mut all: Vec<u64> = seats.iter().map(Seat::held_ns).chain(begun).collect();
+            let mut all: Vec<u64> = slots.iter().map(ArrivalSlot::held_ns).chain(begun).collect();
             all.sort_unstable();
             let expected: Vec<u64> = (1..=all.len() as u64).map(|number| number * 10).collect();
             prop_assert_eq!(all, expected);

@@ -8,7 +8,7 @@ use crate::replay::play::LaneThreads;
 use crate::segment::Segment;
 use crate::sys::{Guarded, Jailed, Kernel, Null, own_folder_state, prepare_thread, thread_id};
 use crate::thread_state::ThreadState;
-use crate::user_segment::Stint;
+use crate::user_segment::UserSegment;
 use crate::user_threads::Refusal;
 use std::io;
 use std::sync::Arc;
@@ -128,7 +128,7 @@ fn run_segment<K: Kernel>(
     };
     thread_state.set_target(segment.target);
     let mut journal = journal_of(core, thread_state, segment);
-    let mut user_segment = Stint::new(core, thread_state, segment, ready_ns);
+    let mut user_segment = UserSegment::new(core, thread_state, segment, ready_ns);
     let Some(kernel) = user_segment.enter::<K>(folder, &mut journal) else {
         journal.flush();
         return;

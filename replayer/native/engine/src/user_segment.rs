@@ -2,7 +2,7 @@
 
 use crate::clock::now_ns;
 use crate::core::Core;
-use crate::dispatcher::{ArrivalDispatcher, Seat};
+use crate::dispatcher::{ArrivalDispatcher, ArrivalSlot};
 use crate::interpreter::{Interpreter, Journal};
 use crate::ops::{CANCELLED, FAILED, Op};
 use crate::pace::{Paced, Pacer};
@@ -22,7 +22,7 @@ const BETWEEN_TRIES_NS: u64 = 10_000_000;
 /// When transactions are intended: by the user's own pacer, or by the schedule of all.
 enum Intent<'a> {
     Own(Pacer),
-    Shared(&'a ArrivalDispatcher, Seat),
+    Shared(&'a ArrivalDispatcher, ArrivalSlot),
     /// Never.
     None,
 }
@@ -32,7 +32,7 @@ impl Intent<'_> {
         let tables = &core.setting.program.tables;
         match self {
             Intent::Own(pacer) => Some(pacer.next(tables, free_ns)),
-            Intent::Shared(dispatcher, seat) => Some(dispatcher.deal(tables, seat, free_ns)),
+            Intent::Shared(dispatcher, slot) => Some(dispatcher.deal(tables, slot, free_ns)),
             Intent::None => None,
         }
     }
@@ -45,7 +45,7 @@ impl Intent<'_> {
     /// When the transaction is intended now that was intended at a time.
     fn held_ns(&self, intended_ns: u64) -> u64 {
         match self {
-            Intent::Shared(_, seat) => seat.held_ns(),
+            Intent::Shared(_, slot) => slot.held_ns(),
             _ => intended_ns,
         }
     }
@@ -53,7 +53,7 @@ impl Intent<'_> {
     /// The same, once and for all.
     fn settle(&self, intended_ns: u64) -> u64 {
         match self {
-            Intent::Shared(_, seat) => seat.settle(),
+            Intent::Shared(_, slot) => slot.settle(),
             _ => intended_ns,
         }
     }
@@ -71,8 +71,8 @@ impl Intent<'_> {
                     segment.add_unbegun(1 + pacer.due(tables, end_ns));
                 }
             }
-            Intent::Shared(dispatcher, seat) if end_ns > now_ns => dispatcher.hand_on(seat),
-            Intent::Shared(dispatcher, seat) => dispatcher.put_back(seat),
+            Intent::Shared(dispatcher, slot) if end_ns > now_ns => dispatcher.hand_on(slot),
+            Intent::Shared(dispatcher, slot) => dispatcher.put_back(slot),
         }
     }
 }
@@ -95,7 +95,7 @@ fn intent_of<'a>(
     match (Pacer::new(&program.pace, paced), &segment.dispatcher) {
         (Some(own), _) => Intent::Own(own),
         (None, Some(dispatcher)) => {
-            Intent::Shared(dispatcher, Seat::new(thread_state.user, current()))
+            Intent::Shared(dispatcher, ArrivalSlot::new(thread_state.user, current()))
         }
         (None, None) => Intent::None,
     }
@@ -107,7 +107,7 @@ pub(crate) fn enter<K: Kernel>(thread_state: &ThreadState, folder: &Arc<Folder>)
 }
 
 /// What a user does in a segment.
-pub(crate) struct Stint<'a> {
+pub(crate) struct UserSegment<'a> {
     core: &'a Core,
     thread_state: &'a ThreadState,
     segment: &'a Segment,
@@ -122,16 +122,16 @@ pub(crate) struct Stint<'a> {
     draws_of_failed: Stream,
 }
 
-impl<'a> Stint<'a> {
+impl<'a> UserSegment<'a> {
     pub(crate) fn new(
         core: &'a Core,
         thread_state: &'a ThreadState,
         segment: &'a Segment,
         ready_ns: u64,
-    ) -> Stint<'a> {
+    ) -> UserSegment<'a> {
         let program = &*core.setting.program;
         let begin_ns = segment.begin_ns.max(ready_ns);
-        Stint {
+        UserSegment {
             core,
             thread_state,
             segment,
@@ -320,7 +320,7 @@ mod tests {
     fn who_is_told_to_end_begins_what_it_was_let_in_for_and_no_more() {
         let (core, segment) = (core(), segment());
         let thread_state = Arc::new(ThreadState::new(0));
-        let mut user_segment = Stint::new(&core, &thread_state, &segment, 0);
+        let mut user_segment = UserSegment::new(&core, &thread_state, &segment, 0);
         user_segment.due_ns = Some(now_ns());
         thread_state.raise(STOP);
         let journal = journal(&core, &thread_state);
@@ -338,7 +338,7 @@ mod tests {
     fn who_could_not_begin_is_ready_again_after_a_pause() {
         let (core, segment) = (core(), segment());
         let thread_state = Arc::new(ThreadState::new(0));
-        let mut user_segment = Stint::new(&core, &thread_state, &segment, 0);
+        let mut user_segment = UserSegment::new(&core, &thread_state, &segment, 0);
         let mut journal = journal(&core, &thread_state);
         let first_ns = user_segment.come(&mut journal).unwrap();
         let tried_ns = now_ns();

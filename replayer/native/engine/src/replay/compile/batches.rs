@@ -3,7 +3,7 @@
 use super::clock::{Clock, Stamp, Timed, positive};
 use super::recorded::returned;
 use super::schedule::Schedule;
-use super::slots::Seat;
+use super::slots::LaneRow;
 use super::translator::Translator;
 use super::tree_state::Inherited;
 use super::waits::Waits;
@@ -146,8 +146,8 @@ impl<'a> BatchBuilder<'a> {
     }
 
     /// What an event waits for; first of all, if there is one, that from whose end on its pause counts.
-    fn wait(&mut self, seat: Seat, earlier: &[u64], first: Option<Wait>) -> (u32, u32) {
-        let found = self.waits.of(seat, earlier, &self.translator.waits);
+    fn wait(&mut self, lane_row: LaneRow, earlier: &[u64], first: Option<Wait>) -> (u32, u32) {
+        let found = self.waits.of(lane_row, earlier, &self.translator.waits);
         let begin = self.batch_waits.len();
         self.batch_waits.extend(first);
         let others = found.iter().filter(|wait| Some(**wait) != first);
@@ -182,9 +182,9 @@ impl<'a> BatchBuilder<'a> {
         let of_lane = |held: &&Inherited| schedule.lanes.of(held.thread) == Some(lane);
         for held in schedule.inherited.iter().filter(of_lane) {
             // The row before is another's, or an earlier one of this lane: a wait for it does not end too early.
-            let seat = (lane, row.saturating_sub(1));
-            let call = self.translator.inherit(seat, held);
-            self.put(lane, silent(seat.1, held.thread, call));
+            let lane_row = (lane, row.saturating_sub(1));
+            let call = self.translator.inherit(lane_row, held);
+            self.put(lane, silent(lane_row.1, held.thread, call));
         }
     }
 

@@ -6,7 +6,7 @@
 //! through the other, and with the close of any. Which threads are of one process is in no trace; but a thread is of one only, and a
 //! lock that was given proves that all those were gone by then, or were the same process's, that exclude it.
 
-use super::slots::Seat;
+use super::slots::LaneRow;
 use std::collections::HashMap;
 
 /// Ranges of one path's files at most (chosen); what is locked beyond is not kept.
@@ -71,21 +71,21 @@ pub(super) struct Locks {
 
 /// By the row of a path, the last event of each lane that has done something there.
 #[derive(Debug, Default)]
-struct LastSeats(HashMap<u32, Vec<Seat>>);
+struct LastSeats(HashMap<u32, Vec<LaneRow>>);
 
 impl LastSeats {
-    fn note(&mut self, path: u32, seat: Seat) {
-        let seats = self.0.entry(path).or_default();
-        match seats.iter_mut().find(|known| known.0 == seat.0) {
-            Some(known) => *known = seat,
-            None => seats.push(seat),
+    fn note(&mut self, path: u32, lane_row: LaneRow) {
+        let rows = self.0.entry(path).or_default();
+        match rows.iter_mut().find(|known| known.0 == lane_row.0) {
+            Some(known) => *known = lane_row,
+            None => rows.push(lane_row),
         }
     }
 
     /// Those of other lanes.
-    fn before(&self, path: u32, seat: Seat) -> impl Iterator<Item = Seat> {
-        let seats = self.0.get(&path).into_iter().flatten().copied();
-        seats.filter(move |known| known.0 != seat.0)
+    fn before(&self, path: u32, lane_row: LaneRow) -> impl Iterator<Item = LaneRow> {
+        let rows = self.0.get(&path).into_iter().flatten().copied();
+        rows.filter(move |known| known.0 != lane_row.0)
     }
 }
 
@@ -148,19 +148,19 @@ impl Locks {
 
     /// The close of a descriptor ended locks of others: it waits for those who were refused before. To the trace it is a close of
     /// something that had no lock, which waits for nobody and is waited for by nobody.
-    pub(super) fn note_close(&mut self, path: u32, seat: Seat, waits: &mut Vec<Seat>) {
-        waits.extend(self.refusals.before(path, seat));
-        self.closes.note(path, seat);
+    pub(super) fn note_close(&mut self, path: u32, lane_row: LaneRow, waits: &mut Vec<LaneRow>) {
+        waits.extend(self.refusals.before(path, lane_row));
+        self.closes.note(path, lane_row);
     }
 
     /// A lock is given: it waits for the closes that ended others.
-    pub(super) fn note_given(&self, path: u32, seat: Seat, waits: &mut Vec<Seat>) {
-        waits.extend(self.closes.before(path, seat));
+    pub(super) fn note_given(&self, path: u32, lane_row: LaneRow, waits: &mut Vec<LaneRow>) {
+        waits.extend(self.closes.before(path, lane_row));
     }
 
     /// A lock is refused.
-    pub(super) fn note_refused(&mut self, path: u32, seat: Seat) {
-        self.refusals.note(path, seat);
+    pub(super) fn note_refused(&mut self, path: u32, lane_row: LaneRow) {
+        self.refusals.note(path, lane_row);
     }
 
     /// Whether a lock can only have been refused because another process has one through the same description.
@@ -280,8 +280,8 @@ mod tests {
         locks.note_close(3, (0, 8), &mut waits);
         assert_eq!(waits, [(1, 6)]);
         waits.clear();
-        for seat in [(1, 9), (0, 10)] {
-            locks.note_given(3, seat, &mut waits);
+        for lane_row in [(1, 9), (0, 10)] {
+            locks.note_given(3, lane_row, &mut waits);
         }
         locks.note_given(4, (1, 11), &mut waits);
         assert_eq!(waits, [(0, 8)]);

@@ -9,7 +9,7 @@ const MOST_SLOTS: Slot = 1 << 16;
 /// Why an event cannot be made again.
 pub(crate) type Reason = &'static str;
 /// An event: its lane and its row.
-pub(crate) type Seat = (Lane, u64);
+pub(crate) type LaneRow = (Lane, u64);
 
 pub(crate) const NOT_OPEN: Reason = "file is not open";
 pub(crate) const SPECIAL: Reason = "symlink that leads out of the trace";
@@ -21,7 +21,7 @@ struct Held {
     /// Row of the path it was opened by.
     path: u32,
     /// The open, and the last use of each lane.
-    uses: Vec<Seat>,
+    uses: Vec<LaneRow>,
 }
 
 /// Files of the trace that are open.
@@ -34,8 +34,8 @@ pub(crate) struct Slots {
 
 impl Slots {
     /// Keep a file that is opened.
-    pub(crate) fn open(&mut self, file: u32, path: u32, seat: Seat) -> Option<Slot> {
-        let free = self.free.get_mut(&seat.0).and_then(Vec::pop);
+    pub(crate) fn open(&mut self, file: u32, path: u32, lane_row: LaneRow) -> Option<Slot> {
+        let free = self.free.get_mut(&lane_row.0).and_then(Vec::pop);
         let slot = free.or_else(|| {
             (self.count < MOST_SLOTS).then(|| {
                 self.count += 1;
@@ -45,7 +45,7 @@ impl Slots {
         let held = slot.ok_or(TOO_MANY).map(|slot| Held {
             slot,
             path,
-            uses: vec![seat],
+            uses: vec![lane_row],
         });
         self.held.insert(file, held);
         slot
@@ -66,8 +66,8 @@ impl Slots {
     pub(crate) fn used(
         &mut self,
         file: u32,
-        seat: Seat,
-        waits: &mut Vec<Seat>,
+        lane_row: LaneRow,
+        waits: &mut Vec<LaneRow>,
     ) -> Result<Slot, Reason> {
         let held = match self.held.get_mut(&file) {
             Some(Ok(held)) => held,
@@ -75,11 +75,15 @@ impl Slots {
             None => return Err(NOT_OPEN),
         };
         let opened = held.uses.first().copied();
-        waits.extend(opened.filter(|opened| opened.0 != seat.0));
-        let of_lane = held.uses.iter_mut().skip(1).find(|used| used.0 == seat.0);
+        waits.extend(opened.filter(|opened| opened.0 != lane_row.0));
+        let of_lane = held
+            .uses
+            .iter_mut()
+            .skip(1)
+            .find(|used| used.0 == lane_row.0);
         match of_lane {
-            Some(used) => *used = seat,
-            None => held.uses.push(seat),
+            Some(used) => *used = lane_row,
+            None => held.uses.push(lane_row),
         }
         Ok(held.slot)
     }
@@ -88,12 +92,12 @@ impl Slots {
     pub(crate) fn close(
         &mut self,
         file: u32,
-        seat: Seat,
-        waits: &mut Vec<Seat>,
+        lane_row: LaneRow,
+        waits: &mut Vec<LaneRow>,
     ) -> Result<Slot, Reason> {
         let held = self.held.remove(&file).unwrap_or(Err(NOT_OPEN))?;
-        waits.extend(held.uses.iter().filter(|used| used.0 != seat.0));
-        self.free.entry(seat.0).or_default().push(held.slot);
+        waits.extend(held.uses.iter().filter(|used| used.0 != lane_row.0));
+        self.free.entry(lane_row.0).or_default().push(held.slot);
         Ok(held.slot)
     }
 }

@@ -4,7 +4,7 @@ use super::denied::{DENIED, follows, is_denied_change};
 use super::locks::Locks;
 use super::operands::Operands;
 use super::path_map::PathMap;
-use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
+use super::slots::{LaneRow, NOT_OPEN, Reason, SPECIAL, Slots};
 use super::table::Table;
 use crate::path;
 use crate::replay::program::{Call, PathId, Place, ReplayCall, Slot, TextId};
@@ -53,7 +53,7 @@ pub(crate) struct Translator<'a> {
     /// Texts of the batch that is being filled.
     pub(crate) texts: Vec<u8>,
     /// What the event must wait for besides what the trace says.
-    pub(crate) waits: Vec<Seat>,
+    pub(crate) waits: Vec<LaneRow>,
     pub(crate) read_bytes: u64,
     /// A symlink was made whose text is rewritten.
     pub(crate) rewrites: bool,
@@ -77,20 +77,20 @@ impl<'a> Translator<'a> {
     }
 
     /// What an event does. Waits are appended to `waits`.
-    pub(crate) fn call(&mut self, seat: Seat, event: &Event) -> ReplayCall {
+    pub(crate) fn call(&mut self, lane_row: LaneRow, event: &Event) -> ReplayCall {
         if event.result == FAULTS {
             let reason = "with memory that the program did not have";
             return ReplayCall::Omit { reason };
         }
         let call = match event.op {
-            _ if is_denied_change(event) => self.denied_change(seat, event),
-            Op::Open | Op::Inherit => self.open(seat, event),
-            Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),
+            _ if is_denied_change(event) => self.denied_change(lane_row, event),
+            Op::Open | Op::Inherit => self.open(lane_row, event),
+            Op::Close | Op::CloseExit | Op::CloseDup => self.close(lane_row, event),
             Op::Exit => Ok(ReplayCall::End),
-            Op::Meanwhile => self.meanwhile(seat, event),
-            _ => match self.path_call(seat, event) {
+            Op::Meanwhile => self.meanwhile(lane_row, event),
+            _ => match self.path_call(lane_row, event) {
                 Ok(Some(call)) => Ok(call),
-                Ok(None) => self.file_call(seat, event),
+                Ok(None) => self.file_call(lane_row, event),
                 Err(reason) => Err(reason),
             },
         };
@@ -98,11 +98,11 @@ impl<'a> Translator<'a> {
     }
 
     /// The look-up of what a denied change named (of a rename or link: what was to be moved or linked).
-    fn denied_change(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
+    fn denied_change(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
         if event.path.is_none() {
             return Err(DENIED);
         }
-        let at = self.place(seat, event.path, event.to_file)?;
+        let at = self.place(lane_row, event.path, event.to_file)?;
         Ok(if follows(event) {
             ReplayCall::Plain(Call::Stat { at })
         } else {
@@ -110,12 +110,12 @@ impl<'a> Translator<'a> {
         })
     }
 
-    fn open(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
+    fn open(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
         if event.result == CROSSES {
             return Err(LEADS_OUT);
         }
         let operands = Operands(event);
-        let placed = self.place(seat, event.path, event.to_file);
+        let placed = self.place(lane_row, event.path, event.to_file);
         let file = event.file.filter(|_| event.result >= 0);
         let (Ok(at), Some(row)) = (placed, event.path) else {
             if let Some(file) = file {
@@ -124,7 +124,7 @@ impl<'a> Translator<'a> {
             return Err(placed.err().unwrap_or(NO_PATH));
         };
         let flags = open_flags(&operands);
-        let slot = file.and_then(|file| self.slots.open(file, row, seat));
+        let slot = file.and_then(|file| self.slots.open(file, row, lane_row));
         if let Some(file) = file {
             self.note_place(file, flags);
         }
@@ -150,16 +150,16 @@ impl<'a> Translator<'a> {
     }
 
     /// What others than the recorded program did.
-    fn meanwhile(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
+    fn meanwhile(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
         if event.path.is_some() {
             return Ok(ReplayCall::Grow {
-                path: self.place(seat, event.path, None)?.path,
+                path: self.place(lane_row, event.path, None)?.path,
                 size: operands.bytes()?,
             });
         }
         Ok(ReplayCall::Stand {
-            slot: self.slot(seat, event.file)?,
+            slot: self.slot(lane_row, event.file)?,
             offset: operands.some_offset()?.unwrap_or(0),
         })
     }
@@ -167,10 +167,10 @@ impl<'a> Translator<'a> {
     /// A file that was open before: it is opened with what its open had.
     pub(crate) fn inherit(
         &mut self,
-        seat: Seat,
+        lane_row: LaneRow,
         held: &super::tree_state::Inherited,
     ) -> ReplayCall {
-        let slot = self.slots.open(held.file, held.path, seat);
+        let slot = self.slots.open(held.file, held.path, lane_row);
         self.note_place(held.file, held.flags);
         match (self.number(held.path), slot) {
             (Ok(path), Some(slot)) => ReplayCall::Inherit {
@@ -193,15 +193,15 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn close(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
+    fn close(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
         let file = event.file.ok_or(NOT_OPEN)?;
         let path = self.slots.path(file);
         if event.op == Op::CloseDup {
-            let slot = self.slots.used(file, seat, &mut self.waits)?;
+            let slot = self.slots.used(file, lane_row, &mut self.waits)?;
             let call = ReplayCall::CloseDuplicate { slot };
-            return Ok(self.closing(seat, path, event.thread, call));
+            return Ok(self.closing(lane_row, path, event.thread, call));
         }
-        let slot = self.slots.close(file, seat, &mut self.waits)?;
+        let slot = self.slots.close(file, lane_row, &mut self.waits)?;
         if let Some(path) = path {
             self.locks.forget(path, file);
         }
@@ -210,13 +210,13 @@ impl<'a> Translator<'a> {
             Op::CloseExit => ReplayCall::CloseSilently { slot },
             _ => ReplayCall::Close { slot },
         };
-        Ok(self.closing(seat, path, event.thread, call))
+        Ok(self.closing(lane_row, path, event.thread, call))
     }
 
     /// The slot of a file that an event uses.
-    pub(crate) fn slot(&mut self, seat: Seat, file: Option<u32>) -> Result<Slot, Reason> {
+    pub(crate) fn slot(&mut self, lane_row: LaneRow, file: Option<u32>) -> Result<Slot, Reason> {
         let file = file.ok_or(NOT_OPEN)?;
-        self.slots.used(file, seat, &mut self.waits)
+        self.slots.used(file, lane_row, &mut self.waits)
     }
 
     /// How the attributes of an open file were reached: with `O_PATH` they cannot be by its descriptor.
@@ -232,10 +232,10 @@ impl<'a> Translator<'a> {
     /// The same for a side that may lie outside of the trace.
     pub(crate) fn some_slot(
         &mut self,
-        seat: Seat,
+        lane_row: LaneRow,
         file: Option<u32>,
     ) -> Result<Option<Slot>, Reason> {
-        file.map(|file| self.slots.used(file, seat, &mut self.waits))
+        file.map(|file| self.slots.used(file, lane_row, &mut self.waits))
             .transpose()
     }
 
@@ -269,7 +269,7 @@ impl<'a> Translator<'a> {
     /// A path as the program named it: below a directory that it had open, if there is one.
     pub(crate) fn place(
         &mut self,
-        seat: Seat,
+        lane_row: LaneRow,
         row: Option<u32>,
         directory: Option<u32>,
     ) -> Result<Place, Reason> {
@@ -283,7 +283,7 @@ impl<'a> Translator<'a> {
         let Some(rest) = directory.and_then(|file| self.below(row, file)) else {
             return Ok(whole);
         };
-        let from = self.slot(seat, directory).ok();
+        let from = self.slot(lane_row, directory).ok();
         Ok(Place {
             rest: if from.is_some() { rest } else { 0 },
             from,

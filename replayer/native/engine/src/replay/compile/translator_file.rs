@@ -1,7 +1,7 @@
 //! Calls on open files.
 
 use super::operands::{Operands, SET_STATUS};
-use super::slots::{NOT_OPEN, Reason, Seat};
+use super::slots::{LaneRow, NOT_OPEN, Reason};
 use super::translator::{BETWEEN_ROOTS, Translator};
 use super::translator_lock::lock_operation;
 use crate::replay::program::{Call, ReplayCall, Slot, Subject};
@@ -33,13 +33,17 @@ const QUERIES: [(&[u8], u32); 7] = [
 
 impl Translator<'_> {
     /// What an event does to an open file.
-    pub(super) fn file_call(&mut self, seat: Seat, event: &Event) -> Result<ReplayCall, Reason> {
-        if let Some(call) = self.two_files(seat, event)? {
+    pub(super) fn file_call(
+        &mut self,
+        lane_row: LaneRow,
+        event: &Event,
+    ) -> Result<ReplayCall, Reason> {
+        if let Some(call) = self.two_files(lane_row, event)? {
             return Ok(call);
         }
-        let slot = self.slot(seat, event.file)?;
+        let slot = self.slot(lane_row, event.file)?;
         if event.op == Op::Lock {
-            return self.record_lock(seat, slot, event);
+            return self.record_lock(lane_row, slot, event);
         }
         let finders = [data_call, state_call, range_call, command_call];
         for find in finders {
@@ -50,7 +54,11 @@ impl Translator<'_> {
         self.attribute(Subject::File(slot), event)
     }
 
-    fn two_files(&mut self, seat: Seat, event: &Event) -> Result<Option<ReplayCall>, Reason> {
+    fn two_files(
+        &mut self,
+        lane_row: LaneRow,
+        event: &Event,
+    ) -> Result<Option<ReplayCall>, Reason> {
         let is_copy = matches!(
             event.op,
             Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile
@@ -62,8 +70,8 @@ impl Translator<'_> {
         if self.crosses_roots(event, opened) {
             return Err(BETWEEN_ROOTS);
         }
-        let from = self.some_slot(seat, event.file)?;
-        let to = self.some_slot(seat, event.to_file)?;
+        let from = self.some_slot(lane_row, event.file)?;
+        let to = self.some_slot(lane_row, event.to_file)?;
         if from.is_none() && to.is_none() {
             return Err(NOT_OPEN);
         }

@@ -2,7 +2,7 @@
 
 use super::locks::{ALL, Lock, Owner, Span, UNLOCKED, span};
 use super::operands::{AGAIN, Operands};
-use super::slots::{NOT_OPEN, Reason, Seat};
+use super::slots::{LaneRow, NOT_OPEN, Reason};
 use super::translator::{Translator, UNKNOWN};
 use crate::replay::program::{LetGo, ReplayCall, Slot};
 use replayer_trace::Event;
@@ -45,7 +45,7 @@ fn command(event: &Event) -> Result<(bool, Owner), Reason> {
 impl Translator<'_> {
     pub(super) fn record_lock(
         &mut self,
-        seat: Seat,
+        lane_row: LaneRow,
         slot: Slot,
         event: &Event,
     ) -> Result<ReplayCall, Reason> {
@@ -73,9 +73,9 @@ impl Translator<'_> {
         };
         let is_refused = matches!(event.result, AGAIN | ACCESS);
         if is_refused {
-            self.locks.note_refused(path, seat);
+            self.locks.note_refused(path, lane_row);
         } else if event.result >= 0 && kind != UNLOCKED {
-            self.locks.note_given(path, seat, &mut self.waits);
+            self.locks.note_given(path, lane_row, &mut self.waits);
         }
         let Some(span) = span(whence, offset, size) else {
             return Ok(call(UNLOCKED));
@@ -95,13 +95,13 @@ impl Translator<'_> {
         }
         let gone = self.locks.gone_for(path, lock);
         self.locks.set(path, lock);
-        Ok(self.letting_go(seat, &gone, span, call))
+        Ok(self.letting_go(lane_row, &gone, span, call))
     }
 
     /// What closing a descriptor of a file is: all locks that the process had on the file end with it.
     pub(super) fn closing(
         &mut self,
-        seat: Seat,
+        lane_row: LaneRow,
         path: Option<u32>,
         thread: u32,
         call: ReplayCall,
@@ -111,22 +111,22 @@ impl Translator<'_> {
         };
         let gone = self.locks.gone_by_close(path, thread);
         if !gone.is_empty() {
-            self.locks.note_close(path, seat, &mut self.waits);
+            self.locks.note_close(path, lane_row, &mut self.waits);
         }
-        self.letting_go(seat, &gone, ALL, call)
+        self.letting_go(lane_row, &gone, ALL, call)
     }
 
     /// A call before which other files' locks of a range are let go.
     fn letting_go(
         &mut self,
-        seat: Seat,
+        lane_row: LaneRow,
         files: &[u32],
         span: Span,
         then: ReplayCall,
     ) -> ReplayCall {
         let slots = files
             .iter()
-            .map(|file| self.slots.used(*file, seat, &mut self.waits));
+            .map(|file| self.slots.used(*file, lane_row, &mut self.waits));
         let slots: Box<[Slot]> = slots.filter_map(Result::ok).collect();
         if slots.is_empty() {
             return then;

@@ -1,6 +1,6 @@
 //! Waits: which lane played an earlier row, and which waits follow from others.
 
-use super::slots::Seat;
+use super::slots::LaneRow;
 use crate::replay::program::{Lane, Wait};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl Waits {
     }
 
     /// A lane plays a row, until a time since the begin of the replay program.
-    pub(crate) fn plays(&mut self, (lane, row): Seat, end_ns: u64) {
+    pub(crate) fn plays(&mut self, (lane, row): LaneRow, end_ns: u64) {
         match &mut self.recent {
             Recent::None => {}
             Recent::All(rows) => {
@@ -104,23 +104,23 @@ impl Waits {
         self.recent(row)
     }
 
-    /// What an event has to wait for: the rows that the trace says and the seats that its files say.
-    pub(crate) fn of(&mut self, seat: Seat, earlier: &[u64], files: &[Seat]) -> &[Wait] {
+    /// What an event has to wait for: the rows that the trace says and the rows that its files say.
+    pub(crate) fn of(&mut self, lane_row: LaneRow, earlier: &[u64], files: &[LaneRow]) -> &[Wait] {
         self.found.clear();
         if matches!(self.recent, Recent::None) {
             return &self.found;
         }
-        let before = earlier.iter().filter(|row| **row < seat.1);
+        let before = earlier.iter().filter(|row| **row < lane_row.1);
         let told = before.filter_map(|row| Some((self.lane(*row)?, *row)));
-        let mut seats: Vec<Seat> = told.chain(files.iter().copied()).collect();
+        let mut rows: Vec<LaneRow> = told.chain(files.iter().copied()).collect();
         // The last row of each lane first: earlier ones follow from it.
-        seats.sort_unstable_by(|one, other| other.cmp(one));
-        for (lane, row) in seats {
-            let waited = self.waited.get_mut(usize::from(seat.0));
+        rows.sort_unstable_by(|one, other| other.cmp(one));
+        for (lane, row) in rows {
+            let waited = self.waited.get_mut(usize::from(lane_row.0));
             let Some(last) = waited.and_then(|waited| waited.get_mut(usize::from(lane))) else {
                 continue;
             };
-            if lane != seat.0 && *last <= row {
+            if lane != lane_row.0 && *last <= row {
                 *last = row + 1;
                 self.found.push(Wait { lane, row });
             }
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn only_the_last_row_of_another_lane_is_waited_for_and_only_once() {
         let mut waits = Waits::of_some(3);
-        for seat in [(0, 10), (1, 11), (1, 12)] {
-            waits.plays(seat, seat.1 * 10);
+        for lane_row in [(0, 10), (1, 11), (1, 12)] {
+            waits.plays(lane_row, lane_row.1 * 10);
         }
         let both = [Wait { lane: 1, row: 12 }, Wait { lane: 0, row: 10 }];
         assert_eq!(waits.of((2, 13), &[10, 11, 12], &[]), both);

@@ -1,6 +1,6 @@
 //! What each call is as a call. The frequent ones first: a table of jumps would be mispredicted after every call.
 
-use super::player::{Act, Ended, Played, Player};
+use super::lane_replay::{Act, Ended, LaneReplay, Replayed};
 use super::slots::{Held, Taken};
 use crate::call::{Executor, execute};
 use crate::interpreter::Halt;
@@ -17,7 +17,7 @@ use std::os::fd::RawFd;
 
 /// Makes the plain call of an event.
 struct EventExecutor<'p, 'a, 'c, K> {
-    player: &'p mut Player<'a, K>,
+    lane_replay: &'p mut LaneReplay<'a, K>,
     scheduled: &'c ScheduledCall,
 }
 
@@ -29,7 +29,7 @@ fn identity(id: u32) -> Option<u32> {
 impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
     type Operands = Traced;
     type Kernel = K;
-    type Done = Played;
+    type Done = Replayed;
 
     fn number(&mut self, number: &u64) -> u64 {
         *number
@@ -50,39 +50,39 @@ impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
         **times
     }
     fn buffer(&self, size: u64) -> Scratch {
-        self.player.scratch.first(size)
+        self.lane_replay.scratch.first(size)
     }
     #[inline]
-    fn on(self, op: Op, slot: &Slot, call: impl FnOnce(RawFd) -> Answer) -> Played {
-        self.player.on(self.scheduled, op, *slot, call)
+    fn on(self, op: Op, slot: &Slot, call: impl FnOnce(RawFd) -> Answer) -> Replayed {
+        self.lane_replay.on(self.scheduled, op, *slot, call)
     }
     #[inline]
-    fn at(self, op: Op, at: &Place, call: impl FnOnce(&K, At<'_>) -> Answer) -> Played {
-        self.player.at(self.scheduled, op, *at, call)
+    fn at(self, op: Op, at: &Place, call: impl FnOnce(&K, At<'_>) -> Answer) -> Replayed {
+        self.lane_replay.at(self.scheduled, op, *at, call)
     }
     fn pair(
         self,
         op: Op,
         (from, to): (&Place, &Place),
         call: impl FnOnce(&K, At<'_>, At<'_>) -> Answer,
-    ) -> Played {
-        let (player, act) = (
-            self.player,
+    ) -> Replayed {
+        let (lane_replay, act) = (
+            self.lane_replay,
             Act {
                 op,
                 path: from.path,
             },
         );
-        let ((from, held_from), (to, held_to)) = (player.seen(*from), player.seen(*to));
-        let ended = player.measure(act, |kernel| call(kernel, from, to));
+        let ((from, held_from), (to, held_to)) = (lane_replay.seen(*from), lane_replay.seen(*to));
+        let ended = lane_replay.measure(act, |kernel| call(kernel, from, to));
         drop((held_from, held_to));
-        player.settle(self.scheduled, act, ended)
+        lane_replay.settle(self.scheduled, act, ended)
     }
 }
 
-impl<'a, K: Kernel> Player<'a, K> {
+impl<'a, K: Kernel> LaneReplay<'a, K> {
     #[inline]
-    pub(super) fn enact(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
+    pub(super) fn enact(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Replayed {
         if let ReplayCall::Plain(Call::Stat { at }) = &scheduled.call {
             return self.at(scheduled, Op::Stat, *at, K::stat);
         }
@@ -107,8 +107,14 @@ impl<'a, K: Kernel> Player<'a, K> {
                 self.enact_data(scheduled)
             }
             ReplayCall::Plain(call) => {
-                let player = self;
-                execute(call, EventExecutor { player, scheduled })
+                let lane_replay = self;
+                execute(
+                    call,
+                    EventExecutor {
+                        lane_replay,
+                        scheduled,
+                    },
+                )
             }
             other => self.enact_other(batch, scheduled, other),
         }
@@ -120,7 +126,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         batch: &CallBatch,
         scheduled: &ScheduledCall,
         call: &ReplayCall,
-    ) -> Played {
+    ) -> Replayed {
         match call {
             ReplayCall::Inherit {
                 path,
@@ -173,13 +179,13 @@ impl<'a, K: Kernel> Player<'a, K> {
     /// A place as the kernel is told it; the directory stays open while the second part lives.
     #[inline]
     pub(super) fn seen(&self, place: Place) -> (At<'a>, Option<Held<'a>>) {
-        let stage = self.stage;
-        let held = place.from.and_then(|slot| stage.slots.hold(slot));
+        let performance = self.performance;
+        let held = place.from.and_then(|slot| performance.slots.hold(slot));
         let seen = held.as_ref().map(|held| {
-            let rest = stage.names.rest(place);
+            let rest = performance.names.rest(place);
             (held.file, if rest.is_empty() { c"." } else { rest })
         });
-        let whole = stage.names.path(place.path);
+        let whole = performance.names.path(place.path);
         (At { whole, seen }, held)
     }
 
@@ -191,7 +197,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         op: Op,
         place: Place,
         call: impl FnOnce(&K, At<'_>) -> Answer,
-    ) -> Played {
+    ) -> Replayed {
         let path = place.path;
         let act = Act { op, path };
         let (at, held) = self.seen(place);
@@ -208,7 +214,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         op: Op,
         slot: Slot,
         call: impl FnOnce(RawFd) -> Answer,
-    ) -> Played {
+    ) -> Replayed {
         match self.called(op, slot, call) {
             Some((act, ended, _)) => self.settle(scheduled, act, ended),
             None => self.no_file(scheduled, op, slot),
@@ -223,7 +229,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         slot: Slot,
         call: impl FnOnce(RawFd) -> Answer,
     ) -> Option<(Act, Ended, Held<'a>)> {
-        let held = self.stage.slots.hold(slot)?;
+        let held = self.performance.slots.hold(slot)?;
         let path = held.path();
         let act = Act { op, path };
         let file = held.file;
@@ -233,15 +239,15 @@ impl<'a, K: Kernel> Player<'a, K> {
 
     /// The file was not opened, although it was recorded to be.
     #[cold]
-    pub(super) fn no_file(&mut self, scheduled: &ScheduledCall, op: Op, slot: Slot) -> Played {
-        let path = self.stage.slots.path_of(slot);
+    pub(super) fn no_file(&mut self, scheduled: &ScheduledCall, op: Op, slot: Slot) -> Replayed {
+        let path = self.performance.slots.path_of(slot);
         self.lost(scheduled, Act { op, path }, Errno::BADF)
     }
 
     /// It is told by the name that it gives.
-    fn link_open(&mut self, scheduled: &ScheduledCall, slot: Slot, to: Place) -> Played {
+    fn link_open(&mut self, scheduled: &ScheduledCall, slot: Slot, to: Place) -> Replayed {
         let (op, path) = (Op::Link, to.path);
-        let Some(held) = self.stage.slots.hold(slot) else {
+        let Some(held) = self.performance.slots.hold(slot) else {
             return self.no_file(scheduled, op, slot);
         };
         let act = Act { op, path };
@@ -257,8 +263,8 @@ impl<'a, K: Kernel> Player<'a, K> {
         scheduled: &ScheduledCall,
         at: Place,
         (batch, target): (&CallBatch, TextId),
-    ) -> Played {
-        let names = &self.stage.names;
+    ) -> Replayed {
+        let names = &self.performance.names;
         let target = names.text(batch, target);
         let path = names.path(at.path);
         if !link_stays_inside(path.to_bytes(), target.to_bytes()) {
@@ -273,7 +279,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         scheduled: &ScheduledCall,
         (place, slot): (Place, Option<Slot>),
         how: How,
-    ) -> Played {
+    ) -> Replayed {
         let path = place.path;
         let act = Act { op: Op::Open, path };
         let (at, held) = self.seen(place);
@@ -291,7 +297,7 @@ impl<'a, K: Kernel> Player<'a, K> {
                 let op = Op::Close;
                 let _closed = self.untimed(Act { op, path }, |_| close(file));
             }
-            (None, Some(slot)) => self.stage.slots.name(slot, path),
+            (None, Some(slot)) => self.performance.slots.name(slot, path),
             (None, None) => {}
         }
         self.settle(scheduled, act, ended)
@@ -299,7 +305,7 @@ impl<'a, K: Kernel> Player<'a, K> {
 
     /// Put what was opened into its slot.
     fn keep(&self, slot: Slot, file: RawFd, (path, flags): (PathId, u32)) {
-        let slots = &self.stage.slots;
+        let slots = &self.performance.slots;
         slots.put(slot, file, path);
         if flags & libc::O_DIRECT.cast_unsigned() != 0
             && let Some(held) = slots.hold(slot)
@@ -308,9 +314,9 @@ impl<'a, K: Kernel> Player<'a, K> {
         }
     }
 
-    fn close(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Played {
+    fn close(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Replayed {
         let op = Op::Close;
-        match self.stage.slots.take(slot) {
+        match self.performance.slots.take(slot) {
             Taken::File(file, path) => {
                 let act = Act { op, path };
                 let ended = self.measure(act, |_| close(file));
@@ -324,9 +330,9 @@ impl<'a, K: Kernel> Player<'a, K> {
         }
     }
 
-    fn close_duplicate(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Played {
+    fn close_duplicate(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Replayed {
         let op = Op::Close;
-        let Some(held) = self.stage.slots.hold(slot) else {
+        let Some(held) = self.performance.slots.hold(slot) else {
             return self.no_file(scheduled, op, slot);
         };
         let path = held.path();
@@ -341,7 +347,7 @@ impl<'a, K: Kernel> Player<'a, K> {
     }
 
     fn close_silently(&mut self, scheduled: &ScheduledCall, slot: Slot) {
-        if let Taken::File(file, path) = self.stage.slots.take(slot) {
+        if let Taken::File(file, path) = self.performance.slots.take(slot) {
             let act = Act {
                 op: Op::Close,
                 path,
@@ -359,8 +365,8 @@ impl<'a, K: Kernel> Player<'a, K> {
         (path, slot): (PathId, Slot),
         flags: u32,
         offset: u64,
-    ) -> Played {
-        let at = At::whole(self.stage.names.path(path));
+    ) -> Replayed {
+        let at = At::whole(self.performance.names.path(path));
         if !K::REAL {
             self.pass(scheduled);
             return Ok(());

@@ -1,6 +1,6 @@
 //! Calls on extended attributes, of open files and by path.
 
-use super::player::{Act, Played, Player};
+use super::lane_replay::{Act, LaneReplay, Replayed};
 use crate::ops::Op;
 use crate::replay::program::{CallBatch, ReplayCall, ScheduledCall, Subject};
 use crate::sys::files::{fgetxattr, flistxattr, fremovexattr, fsetxattr};
@@ -23,14 +23,14 @@ const SET: Ops = [Op::Fsetxattr, Op::Lsetxattr, Op::Setxattr];
 const REMOVE: Ops = [Op::Fremovexattr, Op::Lremovexattr, Op::Removexattr];
 const LIST: Ops = [Op::Flistxattr, Op::Llistxattr, Op::Listxattr];
 
-impl<K: Kernel> Player<'_, K> {
+impl<K: Kernel> LaneReplay<'_, K> {
     #[inline(never)]
     pub(super) fn enact_attribute(
         &mut self,
         batch: &CallBatch,
         scheduled: &ScheduledCall,
-    ) -> Played {
-        let names = &self.stage.names;
+    ) -> Replayed {
+        let names = &self.performance.names;
         match &scheduled.call {
             ReplayCall::Getxattr { on, name, size } => {
                 let name = names.text(batch, *name);
@@ -84,7 +84,7 @@ impl<K: Kernel> Player<'_, K> {
         subject: Subject,
         [of_file, of_link, of_path]: Ops,
         call: impl FnOnce(&K, On<'_>) -> Answer,
-    ) -> Played {
+    ) -> Replayed {
         let (path, follow) = match subject {
             Subject::File(slot) => {
                 let kernel = self.kernel;
@@ -100,7 +100,7 @@ impl<K: Kernel> Player<'_, K> {
             (of_link, Links::Keep)
         };
         let act = Act { op, path };
-        let whole = self.stage.names.path(path);
+        let whole = self.performance.names.path(path);
         let ended = self.measure(act, |kernel| call(kernel, On::Path(whole, links)));
         self.settle(scheduled, act, ended)
     }

@@ -1,7 +1,7 @@
 //! Calls that move data or list directories.
 
 use super::check::{Allowance, Got, Verdict};
-use super::player::{Act, Ended, Played, Player};
+use super::lane_replay::{Act, Ended, LaneReplay, Replayed};
 use super::slots::Held;
 use crate::ops::Op;
 use crate::replay::program::{FAVOURS, Recorded, ReplayCall, ScheduledCall, Slot};
@@ -23,9 +23,9 @@ struct Extent {
 /// A side of a transfer.
 type Side = (Option<Slot>, Option<u64>);
 
-impl<'a, K: Kernel> Player<'a, K> {
+impl<'a, K: Kernel> LaneReplay<'a, K> {
     #[inline(never)]
-    pub(super) fn enact_data(&mut self, scheduled: &ScheduledCall) -> Played {
+    pub(super) fn enact_data(&mut self, scheduled: &ScheduledCall) -> Replayed {
         match &scheduled.call {
             ReplayCall::Read {
                 slot,
@@ -72,7 +72,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         }
     }
 
-    fn read(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Played {
+    fn read(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Replayed {
         let Extent {
             slot,
             size,
@@ -98,13 +98,13 @@ impl<'a, K: Kernel> Player<'a, K> {
     fn bytes(&mut self, slot: Slot, size: u64) -> &'a [u8] {
         let (setting, turn) = (self.setting, self.writes);
         self.writes += 1;
-        if self.stage.slots.is_direct(slot) {
+        if self.performance.slots.is_direct(slot) {
             return setting.written.aligned(size);
         }
         setting.written.slice(self.thread_state.user, turn, size)
     }
 
-    fn write(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Played {
+    fn write(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Replayed {
         let Extent {
             slot,
             size,
@@ -126,7 +126,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         }
     }
 
-    fn list(&mut self, scheduled: &ScheduledCall, slot: Slot, size: u64) -> Played {
+    fn list(&mut self, scheduled: &ScheduledCall, slot: Slot, size: u64) -> Replayed {
         let mut listing = std::mem::take(&mut self.tools.listing);
         listing.prepare(size);
         let called = self.called(Op::Getdents, slot, |file| listing.fill(file, size));
@@ -149,7 +149,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         (act, ended): (Act, Ended),
         held: &Held<'_>,
         listing: &mut Listing,
-    ) -> Played {
+    ) -> Replayed {
         let (Recorded::Exactly(recorded), Ok(got), true) =
             (scheduled.recorded, ended.answer, K::REAL)
         else {
@@ -197,7 +197,7 @@ impl<'a, K: Kernel> Player<'a, K> {
     }
 
     #[inline(never)]
-    pub(super) fn enact_transfer(&mut self, scheduled: &ScheduledCall) -> Played {
+    pub(super) fn enact_transfer(&mut self, scheduled: &ScheduledCall) -> Replayed {
         match &scheduled.call {
             ReplayCall::CopyRange {
                 from,
@@ -248,7 +248,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         scheduled: &ScheduledCall,
         from: Side,
         (to, size): (Option<Slot>, u64),
-    ) -> Played {
+    ) -> Replayed {
         match from.0 {
             Some(slot) => self.sendfile(scheduled, Op::Sendfile, (slot, from.1), (to, size)),
             None => self.copy_range(scheduled, Op::Sendfile, (from, (to, None)), size),
@@ -261,7 +261,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         op: Op,
         sides: (Side, Side),
         size: u64,
-    ) -> Played {
+    ) -> Replayed {
         let ((from, from_offset), (to, to_offset)) = sides;
         let extent = |slot, offset| Extent {
             slot,
@@ -278,7 +278,7 @@ impl<'a, K: Kernel> Player<'a, K> {
                 return Ok(());
             }
         };
-        let Some(target) = self.stage.slots.hold(to) else {
+        let Some(target) = self.performance.slots.hold(to) else {
             return self.no_file(scheduled, op, to);
         };
         let into = (target.file, to_offset);
@@ -291,7 +291,12 @@ impl<'a, K: Kernel> Player<'a, K> {
     }
 
     /// One side of a splice is a pipe, which is outside of every trace: what goes there is sent to nowhere, what comes is written.
-    fn splice(&mut self, scheduled: &ScheduledCall, (from, to): (Side, Side), size: u64) -> Played {
+    fn splice(
+        &mut self,
+        scheduled: &ScheduledCall,
+        (from, to): (Side, Side),
+        size: u64,
+    ) -> Replayed {
         match (from.0, to.0) {
             (Some(slot), None) => {
                 self.sendfile(scheduled, Op::Splice, (slot, from.1), (None, size))
@@ -300,13 +305,13 @@ impl<'a, K: Kernel> Player<'a, K> {
         }
     }
 
-    fn clone_file(&mut self, scheduled: &ScheduledCall, from: Option<Slot>, to: Slot) -> Played {
+    fn clone_file(&mut self, scheduled: &ScheduledCall, from: Option<Slot>, to: Slot) -> Replayed {
         let op = Op::Clone;
         let Some(from) = from else {
             self.omit(scheduled, "clone from outside of the trace");
             return Ok(());
         };
-        let Some(source) = self.stage.slots.hold(from) else {
+        let Some(source) = self.performance.slots.hold(from) else {
             return self.no_file(scheduled, op, from);
         };
         let file = source.file;
@@ -319,8 +324,8 @@ impl<'a, K: Kernel> Player<'a, K> {
         op: Op,
         (from, offset): (Slot, Option<u64>),
         (to, size): (Option<Slot>, u64),
-    ) -> Played {
-        let target = to.map(|to| (to, self.stage.slots.hold(to)));
+    ) -> Replayed {
+        let target = to.map(|to| (to, self.performance.slots.hold(to)));
         let target = match target {
             Some((to, None)) => return self.no_file(scheduled, op, to),
             Some((_, held)) => held,
@@ -342,7 +347,7 @@ impl<'a, K: Kernel> Player<'a, K> {
         slot: Slot,
         range: (u64, u64),
         wish: Wish,
-    ) -> Played {
+    ) -> Replayed {
         let mut mapping = None;
         let called = self.called(Op::Mmap, slot, |file| {
             mapping = Some(map(file, range, wish)?);

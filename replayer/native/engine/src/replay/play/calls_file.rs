@@ -1,6 +1,6 @@
 //! Calls on open files that move no data.
 
-use super::player::{Act, Played, Player};
+use super::lane_replay::{Act, LaneReplay, Replayed};
 use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::replay::program::{LetGo, Recorded, ReplayCall, ScheduledCall, Slot};
@@ -11,9 +11,9 @@ use std::os::fd::RawFd;
 
 const UNLOCK: u32 = libc::LOCK_UN.cast_unsigned();
 
-impl<K: Kernel> Player<'_, K> {
+impl<K: Kernel> LaneReplay<'_, K> {
     #[inline(never)]
-    pub(super) fn enact_file(&mut self, scheduled: &ScheduledCall) -> Played {
+    pub(super) fn enact_file(&mut self, scheduled: &ScheduledCall) -> Replayed {
         match &scheduled.call {
             ReplayCall::Seek {
                 slot,
@@ -24,7 +24,7 @@ impl<K: Kernel> Player<'_, K> {
         }
     }
 
-    fn enact_control(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Played {
+    fn enact_control(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Replayed {
         match call {
             ReplayCall::Flock { .. } | ReplayCall::Lock { .. } => self.enact_lock(scheduled, call),
             ReplayCall::Fcntl { command, .. } if !is_harmless(*command) => {
@@ -50,7 +50,7 @@ impl<K: Kernel> Player<'_, K> {
         }
     }
 
-    fn enact_lock(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Played {
+    fn enact_lock(&mut self, scheduled: &ScheduledCall, call: &ReplayCall) -> Replayed {
         match call {
             ReplayCall::Flock { slot, operation } => {
                 let take = |file| flock(file, *operation);
@@ -88,7 +88,7 @@ impl<K: Kernel> Player<'_, K> {
     }
 
     /// End locks that other descriptors of the process have: calls that nobody times, but on some file systems one to the server each.
-    pub(super) fn let_go(&self, locks: &LetGo) -> Played {
+    pub(super) fn let_go(&self, locks: &LetGo) -> Replayed {
         let range = LockRange {
             kind: libc::F_UNLCK.cast_unsigned(),
             whence: 0,
@@ -96,7 +96,7 @@ impl<K: Kernel> Player<'_, K> {
             size: locks.size,
         };
         for slot in locks.slots.iter().filter(|_| K::REAL) {
-            if let Some(held) = self.stage.slots.hold(*slot) {
+            if let Some(held) = self.performance.slots.hold(*slot) {
                 let act = Act {
                     op: Op::Lock,
                     path: held.path(),
@@ -118,7 +118,7 @@ impl<K: Kernel> Player<'_, K> {
         (op, slot): (Op, Slot),
         take: impl FnOnce(RawFd) -> Answer,
         give_back: impl FnOnce(RawFd) -> Answer,
-    ) -> Played {
+    ) -> Replayed {
         let Some((act, ended, held)) = self.called(op, slot, take) else {
             return self.no_file(scheduled, op, slot);
         };
@@ -137,7 +137,7 @@ impl<K: Kernel> Player<'_, K> {
         slot: Slot,
         command: u32,
         argument: u64,
-    ) -> Played {
+    ) -> Replayed {
         let called = self.called(Op::Fcntl, slot, |f| fcntl(f, command, argument));
         let Some((act, ended, held)) = called else {
             return self.no_file(scheduled, Op::Fcntl, slot);
@@ -148,7 +148,13 @@ impl<K: Kernel> Player<'_, K> {
         self.settle(scheduled, act, ended)
     }
 
-    fn seek(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: i64, whence: u32) -> Played {
+    fn seek(
+        &mut self,
+        scheduled: &ScheduledCall,
+        slot: Slot,
+        offset: i64,
+        whence: u32,
+    ) -> Replayed {
         let called = self.called(Op::Lseek, slot, |file| lseek(file, offset, whence));
         let Some((act, ended, held)) = called else {
             return self.no_file(scheduled, Op::Lseek, slot);

@@ -1,19 +1,19 @@
 //! What others than the recorded program did meanwhile: made between the timed calls.
 
-use super::player::{Act, Played, Player};
+use super::lane_replay::{Act, LaneReplay, Replayed};
 use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::replay::program::{PathId, ScheduledCall, Slot};
 use crate::sys::files::lseek;
 use crate::sys::{Answer, Kernel};
 
-impl<K: Kernel> Player<'_, K> {
-    pub(super) fn grow(&mut self, scheduled: &ScheduledCall, path: PathId, size: u64) -> Played {
+impl<K: Kernel> LaneReplay<'_, K> {
+    pub(super) fn grow(&mut self, scheduled: &ScheduledCall, path: PathId, size: u64) -> Replayed {
         let act = Act {
             op: Op::Truncate,
             path,
         };
-        let whole = self.stage.names.path(path);
+        let whole = self.performance.names.path(path);
         let grown = self.untimed(act, |kernel| kernel.truncate(whole, size));
         self.kernel.tidy();
         self.done(
@@ -23,8 +23,8 @@ impl<K: Kernel> Player<'_, K> {
         )
     }
 
-    pub(super) fn stand(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: u64) -> Played {
-        let Some(held) = self.stage.slots.hold(slot) else {
+    pub(super) fn stand(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: u64) -> Replayed {
+        let Some(held) = self.performance.slots.hold(slot) else {
             self.omit(scheduled, "file that was never open is to be positioned");
             return Ok(());
         };
@@ -43,7 +43,7 @@ impl<K: Kernel> Player<'_, K> {
         scheduled: &ScheduledCall,
         answer: &Answer<V>,
         reason: &'static str,
-    ) -> Played {
+    ) -> Replayed {
         if self.is_broken_off(answer) {
             return Err(Halt::Cut);
         }

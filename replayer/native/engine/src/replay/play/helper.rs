@@ -1,9 +1,9 @@
 //! Helpers: threads that wait for tasks of their user.
 
 use super::lane::{self, Role};
+use super::lane_replay::Tools;
 use super::line::{self, Post};
-use super::living::Living;
-use super::player::Tools;
+use super::prepared::PreparedThread;
 use crate::interpreter::Setting;
 use crate::lock::hold;
 use crate::sys::Kernel;
@@ -17,7 +17,7 @@ use std::thread::{Builder, JoinHandle, park};
 pub(super) enum Task {
     /// A lane of a performance.
     Lane(Role),
-    /// A stage of a pipeline.
+    /// A performance of a pipeline.
     Stage(Post),
 }
 
@@ -46,8 +46,8 @@ impl HelperThread {
             .name(format!("user-{}-{lane}", user.user))
             .stack_size(STACK)
             .spawn(move || {
-                let living = Living::new(&setting, &of_thread);
-                live::<K>(&living, &tasks);
+                let prepared = PreparedThread::new(&setting, &of_thread);
+                live::<K>(&prepared, &tasks);
             })?;
         user.add_mate(Mate {
             thread_state,
@@ -104,13 +104,13 @@ impl Inbox {
 }
 
 /// Do what comes, until nothing comes any more.
-fn live<K: Kernel>(living: &Living, inbox: &Inbox) {
+fn live<K: Kernel>(prepared: &PreparedThread, inbox: &Inbox) {
     let mut tools = Tools::default();
     let mut confined = None;
     while let Some(task) = inbox.wait() {
         match task {
-            Task::Lane(role) => lane::play::<K>(living, &role, (&mut confined, &mut tools)),
-            Task::Stage(post) => line::man::<K>(living, &post, &mut confined),
+            Task::Lane(role) => lane::play::<K>(prepared, &role, (&mut confined, &mut tools)),
+            Task::Stage(post) => line::man::<K>(prepared, &post, &mut confined),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! The threads of a user that play the lanes of its performances: its own, and helpers that wait between performances.
 
 use super::files::{Fault, Site, lay_out, remove};
-use super::gathering::Gathering;
 use super::helper::{HelperThread, Task};
+use super::helper_group::HelperGroup;
 use super::lane::Role;
+use super::lane_replay::{LaneContext, LaneReplay, Tools};
 use super::line::{Line, Post};
-use super::living::Duty;
 use super::log::open_log;
-use super::player::{Player, Seat, Tools};
-use super::stage::{Cast, Stage, Tempo};
+use super::performance::{Performance, PerformanceId, Timing};
+use super::prepared::Duty;
 use crate::clock::{now_ns, since_ns};
 use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting, Shift};
@@ -48,7 +48,7 @@ pub(crate) struct LaneThreads {
 
 /// A performance that is being given.
 struct Given {
-    stage: Arc<Stage>,
+    performance: Arc<Performance>,
     folder: Arc<Folder>,
     /// Its files stay where they are.
     keeps_files: bool,
@@ -89,9 +89,9 @@ impl LaneThreads {
         let prepared = self.prepare::<K>(journal, replay, replay_program);
         self.put_aside(journal, before_ns);
         let given = prepared?;
-        let stage = &given.stage;
+        let performance = &given.performance;
         self.launch(&given, journal);
-        let seat = Seat {
+        let context = LaneContext {
             setting: &self.setting,
             kernel,
             thread_state: &self.thread_state,
@@ -99,11 +99,11 @@ impl LaneThreads {
             tools: &mut self.tools,
         };
         let own = {
-            let _leaving = OwnLane(stage);
-            Player::new(seat, stage, 0).play()
+            let _leaving = OwnLane(performance);
+            LaneReplay::new(context, performance, 0).play()
         };
-        self.wait_for_helpers(&stage.gathering);
-        let outcome = stage.gathering.outcome();
+        self.wait_for_helpers(&performance.helper_group);
+        let outcome = performance.helper_group.outcome();
         let result = match (own, outcome.result) {
             (Err(Halt::Cut), _) | (_, Err(Halt::Cut)) if self.thread_state.is_cut() => {
                 Err(Halt::Cut)
@@ -115,7 +115,7 @@ impl LaneThreads {
         let ended_ns = now_ns();
         self.clean_up(&given);
         self.put_aside(journal, ended_ns);
-        self.setting.ledger.count_performance(stage.cast.target);
+        self.setting.ledger.count_performance(performance.id.target);
         result
     }
 
@@ -166,23 +166,23 @@ impl LaneThreads {
         }
         let performance = self.performances;
         self.performances += 1;
-        let cast = Cast {
+        let id = PerformanceId {
             user: self.thread_state.user,
             performance,
             trace: replay.trace,
             target,
             transaction: journal.transaction(),
         };
-        self.tools.log = open_log(&setting, cast, 0);
+        self.tools.log = open_log(&setting, id, 0);
         let is_led = replay.pace == ReplayPace::Timed && lanes > 1;
-        let tempo = Tempo {
+        let timing = Timing {
             pace: replay.pace,
             speed_percent: replay.speed_percent,
             begin_ns: now_ns() + if is_led { LEAD_NS } else { 0 },
         };
         let is_only = turn == 0 && setting.program.transactions_per_user == Some(1);
         Ok(Given {
-            stage: Arc::new(Stage::new(replay_program, &names, cast, tempo)),
+            performance: Arc::new(Performance::new(replay_program, &names, id, timing)),
             folder,
             keeps_files: is_only || !K::REAL,
         })
@@ -222,11 +222,11 @@ impl LaneThreads {
     }
 
     fn launch(&self, given: &Given, journal: &Journal) {
-        let lanes = given.stage.lanes();
-        let place = (given.stage.cast.target, &given.folder);
+        let lanes = given.performance.lanes();
+        let place = (given.performance.id.target, &given.folder);
         for (lane, helper) in (1..lanes).zip(&self.helpers) {
             helper.give(Task::Lane(Role {
-                stage: Arc::clone(&given.stage),
+                performance: Arc::clone(&given.performance),
                 user: Arc::clone(&self.thread_state),
                 duty: duty(lane, place, journal),
             }));
@@ -260,8 +260,8 @@ impl LaneThreads {
                 segment: segment.clone(),
             }));
         }
-        self.wait_for_stages(&line.gathering);
-        let outcome = line.gathering.outcome();
+        self.wait_for_stages(&line.helper_group);
+        let outcome = line.helper_group.outcome();
         journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
         match outcome.result {
             Err(_) if self.thread_state.is_cut() => Err(Halt::Cut),
@@ -271,25 +271,25 @@ impl LaneThreads {
     }
 
     /// Wait until all stages have ended; where one fails, the calls of the others are broken off.
-    fn wait_for_stages(&self, gathering: &Gathering) {
-        while gathering.remaining() > 0 && !gathering.is_halted() {
+    fn wait_for_stages(&self, helper_group: &HelperGroup) {
+        while helper_group.remaining() > 0 && !helper_group.is_halted() {
             park_timeout(NAG);
         }
-        if gathering.remaining() == 0 {
+        if helper_group.remaining() == 0 {
             return;
         }
         self.thread_state
             .each_mate(|mate| mate.thread_state.raise(CUT));
-        self.wait_for_helpers(gathering);
+        self.wait_for_helpers(helper_group);
         self.thread_state
             .each_mate(|mate| mate.thread_state.lower(CUT));
         // Somebody else may have told the user so meanwhile, and with it them.
         self.thread_state.raise(self.thread_state.flags() & CUT);
     }
 
-    fn wait_for_helpers(&self, gathering: &Gathering) {
-        while gathering.remaining() > 0 {
-            if gathering.is_halted() {
+    fn wait_for_helpers(&self, helper_group: &HelperGroup) {
+        while helper_group.remaining() > 0 {
+            if helper_group.is_halted() {
                 self.thread_state
                     .each_mate(|mate| interrupt(&mate.thread_state, &mate.thread));
             }
@@ -299,7 +299,7 @@ impl LaneThreads {
 
     /// Close what is open and remove the files of the performance: not timed.
     fn clean_up(&self, given: &Given) {
-        for file in given.stage.slots.drain() {
+        for file in given.performance.slots.drain() {
             // The program ended with it open: its result was never asked for.
             let _closed = self
                 .thread_state
@@ -310,8 +310,8 @@ impl LaneThreads {
         }
         let site = Site {
             folder: given.folder.file.as_fd(),
-            names: &given.stage.names,
-            replay_program: &given.stage.replay_program,
+            names: &given.performance.names,
+            replay_program: &given.performance.replay_program,
             thread_state: &self.thread_state,
         };
         if let Err((errno, path)) = self.remove_files(&site) {
@@ -348,7 +348,7 @@ fn duty(lane: usize, (target, folder): (u16, &Arc<Folder>), journal: &Journal) -
 }
 
 /// Says that the lane of the user's own thread has ended, whatever ended it.
-struct OwnLane<'a>(&'a Stage);
+struct OwnLane<'a>(&'a Performance);
 
 impl Drop for OwnLane<'_> {
     fn drop(&mut self) {

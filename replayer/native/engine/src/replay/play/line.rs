@@ -1,7 +1,7 @@
 //! A pipeline of a plan: stages that go through the entries of a dataset side by side, each on a helper.
 
-use super::gathering::{Gathering, Leaving, Outcome};
-use super::living::{Confined, Duty, Living, confine};
+use super::helper_group::{HelperGroup, Leaving, Outcome};
+use super::prepared::{Confined, Duty, PreparedThread, confine};
 use super::progress::Progress;
 use crate::interpreter::{Halt, Interpreter, Shift};
 use crate::program::{Each, Pipeline};
@@ -17,7 +17,7 @@ pub(crate) struct Line {
     pipeline: Arc<Pipeline>,
     /// How far its stages are, in entries.
     progress: Progress,
-    pub(super) gathering: Gathering,
+    pub(super) helper_group: HelperGroup,
 }
 
 impl Line {
@@ -27,13 +27,13 @@ impl Line {
         Line {
             pipeline: Arc::clone(pipeline),
             progress: Progress::new(stages),
-            gathering: Gathering::new(stages),
+            helper_group: HelperGroup::new(stages),
         }
     }
 
     /// Whether a stage on the thread of this thread state shall do nothing more.
     fn is_over(&self, thread_state: &ThreadState) -> bool {
-        self.gathering.is_halted() || thread_state.is_cut()
+        self.helper_group.is_halted() || thread_state.is_cut()
     }
 }
 
@@ -103,28 +103,28 @@ pub(super) struct Post {
 }
 
 /// Do a stage to its end.
-pub(super) fn man<K: Kernel>(living: &Living, post: &Post, confined: &mut Confined<K>) {
-    let gathering = &post.line.gathering;
-    let mut leaving = Leaving::new(gathering);
-    let result = work(living, post, confined, &mut leaving.outcome);
+pub(super) fn man<K: Kernel>(prepared: &PreparedThread, post: &Post, confined: &mut Confined<K>) {
+    let helper_group = &post.line.helper_group;
+    let mut leaving = Leaving::new(helper_group);
+    let result = work(prepared, post, confined, &mut leaving.outcome);
     if result.is_err() {
-        gathering.halt();
+        helper_group.halt();
     }
     leaving.outcome.result = result;
 }
 
 fn work<K: Kernel>(
-    living: &Living,
+    prepared: &PreparedThread,
     post: &Post,
     confined: &mut Confined<K>,
     outcome: &mut Outcome,
 ) -> Result<(), Halt> {
-    let (line, thread_state) = (&*post.line, &*living.thread_state);
+    let (line, thread_state) = (&*post.line, &*prepared.thread_state);
     let is_over = || line.is_over(thread_state);
-    let (target, kernel) = confine(living, &post.duty, confined.take(), is_over)?;
-    let journal = living.journal(&post.duty);
+    let (target, kernel) = confine(prepared, &post.duty, confined.take(), is_over)?;
+    let journal = prepared.journal(&post.duty);
     let round = post.segment.round;
-    let interpreter = Interpreter::new(&living.setting, thread_state, kernel, journal, round);
+    let interpreter = Interpreter::new(&prepared.setting, thread_state, kernel, journal, round);
     let mut interpreter = interpreter
         .in_segment(&post.segment)
         .on_shift(post.shift, post.number);

@@ -1,6 +1,6 @@
 //! The event log of a lane: when each of its events began and ended, in a file of its own, 24 bytes a record.
 
-use super::stage::Cast;
+use super::performance::PerformanceId;
 use crate::clock::now_ns;
 use crate::interpreter::Setting;
 use crate::record::event::Event;
@@ -59,15 +59,15 @@ impl Log {
 }
 
 /// The log of a lane, where there is a directory for it.
-pub(super) fn open_log(setting: &Setting, cast: Cast, lane: usize) -> Option<Log> {
+pub(super) fn open_log(setting: &Setting, id: PerformanceId, lane: usize) -> Option<Log> {
     let directory = setting.event_log.as_ref()?;
-    let name = name(cast.user, cast.performance, lane);
+    let name = name(id.user, id.performance, lane);
     match Log::new(directory, &name, setting.begin_ns) {
         Ok(log) => Some(log),
         Err(errno) => {
             setting.recorder.log(&Event::Broken {
                 t_ns: now_ns().saturating_sub(setting.begin_ns),
-                user: cast.user,
+                user: id.user,
                 message: format!("the event log is incomplete: {name}: {errno}"),
             });
             None

@@ -1,30 +1,30 @@
 //! Plays replay programs: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
 //!
-//! `lane threads`, `helper` and `living` have the threads, `gathering` and `stage` what they share, `player` is one lane; `calls*` are the calls, `results`
+//! `lane threads`, `helper` and `prepared` have the threads, `helper_group` and `performance` what they share, `lane_replay` is one lane; `calls*` are the calls, `results`
 //! and `check` judge what they returned, `ledger` counts it for the door. The same threads do the stages of pipelines: `line`.
 
+mod batch_queue;
 mod calls;
 mod calls_attribute;
 mod calls_data;
 mod calls_file;
 mod calls_others;
 mod check;
-mod feed;
 mod files;
-mod gathering;
 mod helper;
+mod helper_group;
 mod lane;
+mod lane_replay;
 mod lane_threads;
 mod ledger;
 mod line;
-mod living;
 mod log;
 mod pace;
-mod player;
+mod performance;
+mod prepared;
 mod progress;
 mod results;
 mod slots;
-mod stage;
 #[cfg(test)]
 mod tests;
 

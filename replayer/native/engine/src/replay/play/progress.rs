@@ -14,7 +14,7 @@ const SPIN_NS: u64 = 5_000;
 /// Two cache lines, because they are fetched in pairs.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Seat {
+struct LaneProgress {
     /// Rows below this have ended.
     done: AtomicU64,
     /// Rows below this nobody sleeps for, less one; `u64::MAX` when nobody sleeps.
@@ -22,11 +22,11 @@ struct Seat {
     sleepers: Mutex<Vec<(u64, Thread)>>,
 }
 
-impl Seat {
-    fn new() -> Seat {
-        Seat {
+impl LaneProgress {
+    fn new() -> LaneProgress {
+        LaneProgress {
             lowest: AtomicU64::new(u64::MAX),
-            ..Seat::default()
+            ..LaneProgress::default()
         }
     }
 
@@ -85,63 +85,63 @@ impl Seat {
 /// All lanes of a performance.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    seats: Box<[Seat]>,
+    states: Box<[LaneProgress]>,
 }
 
 impl Progress {
     pub(crate) fn new(lanes: usize) -> Progress {
         Progress {
-            seats: (0..lanes).map(|_| Seat::new()).collect(),
+            states: (0..lanes).map(|_| LaneProgress::new()).collect(),
         }
     }
 
     /// The event of a row has ended: later events of other lanes may begin.
     #[inline]
     pub(crate) fn complete(&self, lane: usize, row: u64) {
-        let Some(seat) = self.seats.get(lane) else {
+        let Some(state) = self.states.get(lane) else {
             return;
         };
-        seat.done.swap(row + 1, Ordering::SeqCst);
-        if seat.lowest.load(Ordering::SeqCst) <= row {
-            seat.wake(row + 1);
+        state.done.swap(row + 1, Ordering::SeqCst);
+        if state.lowest.load(Ordering::SeqCst) <= row {
+            state.wake(row + 1);
         }
     }
 
     /// A lane has nothing more to play.
     pub(crate) fn finish(&self, lane: usize) {
-        if let Some(seat) = self.seats.get(lane) {
-            seat.done.swap(u64::MAX, Ordering::SeqCst);
-            seat.wake(u64::MAX);
+        if let Some(state) = self.states.get(lane) {
+            state.done.swap(u64::MAX, Ordering::SeqCst);
+            state.wake(u64::MAX);
         }
     }
 
     /// Whether the event of a row has ended.
     #[inline]
     pub(crate) fn has_done(&self, wait: Wait) -> bool {
-        let seat = self.seats.get(usize::from(wait.lane));
-        seat.is_none_or(|seat| seat.has_done(wait.row))
+        let state = self.states.get(usize::from(wait.lane));
+        state.is_none_or(|state| state.has_done(wait.row))
     }
 
     /// Wait until the event of a row has ended; false when the performance is over before.
     #[inline]
     pub(crate) fn wait(&self, wait: Wait, is_over: &impl Fn() -> bool) -> bool {
-        match self.seats.get(usize::from(wait.lane)) {
-            Some(seat) if !seat.has_done(wait.row) => wait_long(seat, wait.row, is_over),
+        match self.states.get(usize::from(wait.lane)) {
+            Some(state) if !state.has_done(wait.row) => wait_long(state, wait.row, is_over),
             _ => true,
         }
     }
 }
 
 #[cold]
-fn wait_long(seat: &Seat, row: u64, is_over: &impl Fn() -> bool) -> bool {
+fn wait_long(state: &LaneProgress, row: u64, is_over: &impl Fn() -> bool) -> bool {
     let begin_ns = now_ns();
     while since_ns(begin_ns) < SPIN_NS {
-        if seat.done.load(Ordering::Acquire) > row {
+        if state.done.load(Ordering::Acquire) > row {
             return true;
         }
         std::hint::spin_loop();
     }
-    seat.sleep(row, is_over)
+    state.sleep(row, is_over)
 }
 
 #[cfg(test)]
@@ -163,7 +163,7 @@ mod tests {
             }
             assert!(sleeper.join().unwrap());
         });
-        assert_eq!(progress.seats[0].lowest.load(Ordering::SeqCst), u64::MAX);
+        assert_eq!(progress.states[0].lowest.load(Ordering::SeqCst), u64::MAX);
     }
 
     #[test]

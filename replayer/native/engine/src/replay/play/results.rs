@@ -1,8 +1,8 @@
 //! What becomes of an event that has ended: judged, sampled, counted; divergences are told.
 
 use super::check::{Facts, Got, Verdict, judge, recorded_outcome};
+use super::lane_replay::{Act, Ended, LaneReplay, Replayed};
 use super::ledger::{Example, Kind};
-use super::player::{Act, Ended, Played, Player};
 use crate::clock::now_ns;
 use crate::interpreter::Halt;
 use crate::ops::{CANCELLED, DIVERGED, END, Flag, OK, Op};
@@ -16,10 +16,10 @@ use std::sync::atomic::Ordering;
 /// Divergences of one lane and performance that are offered as examples (as many as are kept at all).
 const OFFERED: u64 = 20;
 
-impl<K: Kernel> Player<'_, K> {
+impl<K: Kernel> LaneReplay<'_, K> {
     /// A call that could not be made, because an earlier one did not do what it was recorded to do.
     #[cold]
-    pub(super) fn lost(&mut self, scheduled: &ScheduledCall, act: Act, errno: Errno) -> Played {
+    pub(super) fn lost(&mut self, scheduled: &ScheduledCall, act: Act, errno: Errno) -> Replayed {
         let now_ns = now_ns();
         let ended = Ended {
             answer: if K::REAL { Err(errno) } else { Ok(0) },
@@ -32,7 +32,7 @@ impl<K: Kernel> Player<'_, K> {
 
     /// Record what a call did.
     #[inline]
-    pub(super) fn settle(&mut self, scheduled: &ScheduledCall, act: Act, ended: Ended) -> Played {
+    pub(super) fn settle(&mut self, scheduled: &ScheduledCall, act: Act, ended: Ended) -> Replayed {
         let is_plain = match (ended.answer, scheduled.recorded) {
             (Ok(_), Recorded::Well) => true,
             (Ok(got), Recorded::Exactly(recorded)) => got == recorded,
@@ -62,7 +62,7 @@ impl<K: Kernel> Player<'_, K> {
             op: act.op,
             recorded,
             seeks_freely,
-            path: self.stage.names.path(act.path).to_bytes(),
+            path: self.performance.names.path(act.path).to_bytes(),
         };
         judge(facts, ended.answer)
     }
@@ -92,7 +92,7 @@ impl<K: Kernel> Player<'_, K> {
 
     /// Whether a call ended by our own signal, because the lane is to end: what it would have returned nobody knows.
     pub(super) fn is_broken_off<V>(&self, answer: &Answer<V>) -> bool {
-        matches!(answer, Err(Errno::INTR)) && self.stage.is_over(self.thread_state)
+        matches!(answer, Err(Errno::INTR)) && self.performance.is_over(self.thread_state)
     }
 
     /// Record what was broken off: it would have taken longer.
@@ -102,7 +102,7 @@ impl<K: Kernel> Player<'_, K> {
         scheduled: &ScheduledCall,
         act: Act,
         ended: Ended,
-    ) -> Played {
+    ) -> Replayed {
         self.sample(scheduled, act, ended, (CANCELLED, true));
         Err(Halt::Cut)
     }
@@ -115,7 +115,7 @@ impl<K: Kernel> Player<'_, K> {
         act: Act,
         ended: Ended,
         verdict: Verdict,
-    ) -> Played {
+    ) -> Replayed {
         if self.is_broken_off(&ended.answer) {
             return self.break_off(scheduled, act, ended);
         }
@@ -181,7 +181,7 @@ impl<K: Kernel> Player<'_, K> {
             return;
         }
         self.journal.report_slow(act.op, outcome, times, || {
-            self.stage.names.path(act.path).to_bytes().to_vec()
+            self.performance.names.path(act.path).to_bytes().to_vec()
         });
     }
 
@@ -199,7 +199,7 @@ impl<K: Kernel> Player<'_, K> {
     pub(super) fn end(&mut self, scheduled: &ScheduledCall) {
         self.pass(scheduled);
         if let Some(now_ns) = self.last_ns
-            && self.stage.tempo.pace != ReplayPace::Asap
+            && self.performance.timing.pace != ReplayPace::Asap
         {
             self.journal.pass(now_ns);
         }
@@ -222,7 +222,7 @@ impl<K: Kernel> Player<'_, K> {
         let before = self.divergences;
         self.divergences += 1;
         self.tally.diverge(kind);
-        let path = self.stage.names.path(act.path).to_bytes();
+        let path = self.performance.names.path(act.path).to_bytes();
         if before == 0 {
             let outcome = match got {
                 Got::Outcome(OK) | Got::Less | Got::More => DIVERGED,
@@ -233,12 +233,12 @@ impl<K: Kernel> Player<'_, K> {
         if before >= OFFERED {
             return;
         }
-        let cast = self.stage.cast;
+        let id = self.performance.id;
         let example = Example {
-            target: cast.target,
-            user: cast.user,
-            performance: cast.performance,
-            trace: cast.trace,
+            target: id.target,
+            user: id.user,
+            performance: id.performance,
+            trace: id.trace,
             row: scheduled.row,
             thread: scheduled.thread,
             path: path.to_vec(),
@@ -261,7 +261,7 @@ impl<K: Kernel> Player<'_, K> {
                 .recorder
                 .log(&Event::Divergence(Box::new(Divergence {
                     t_ns: ended.end_ns.saturating_sub(self.setting.begin_ns),
-                    transaction: cast.transaction,
+                    transaction: id.transaction,
                     example,
                 })));
         }

@@ -19,7 +19,7 @@ fn exactly(number: u64) -> Recorded {
 
 /// Places of the calls below; `seen` is the file `f` from the open directory `d`.
 #[derive(Clone, Copy)]
-struct Cast {
+struct PerformanceId {
     d: Place,
     f: Place,
     g: Place,
@@ -30,7 +30,7 @@ struct Cast {
 
 // One call a line.
 #[rustfmt::skip]
-fn on_open_files(at: Cast) -> ReplayCalls {
+fn on_open_files(at: PerformanceId) -> ReplayCalls {
     let slot = 1;
     vec![
         (ReplayCall::Plain(Call::Mkdir { at: at.d, mode: 0o755 }), OK),
@@ -61,7 +61,7 @@ fn on_open_files(at: Cast) -> ReplayCalls {
 
 // One call a line.
 #[rustfmt::skip]
-fn transfers(at: Cast) -> ReplayCalls {
+fn transfers(at: PerformanceId) -> ReplayCalls {
     let (from, to, offset) = (Some(1), Some(2), Some(0));
     vec![
         (open(at.g, 2, NEW), OK),
@@ -79,7 +79,7 @@ fn transfers(at: Cast) -> ReplayCalls {
 
 // One call a line.
 #[rustfmt::skip]
-fn attributes(at: Cast, name: TextId) -> ReplayCalls {
+fn attributes(at: PerformanceId, name: TextId) -> ReplayCalls {
     let of = |follow| Subject::Path { path: at.f.path, follow };
     let file = Subject::File(1);
     vec![
@@ -102,8 +102,8 @@ fn attributes(at: Cast, name: TextId) -> ReplayCalls {
 
 // One call a line.
 #[rustfmt::skip]
-fn by_path(at: Cast, (node, target): (Place, TextId)) -> ReplayCalls {
-    let Cast { d, f, g, h, link, seen } = at;
+fn by_path(at: PerformanceId, (node, target): (Place, TextId)) -> ReplayCalls {
+    let PerformanceId { d, f, g, h, link, seen } = at;
     vec![
         (ReplayCall::Plain(Call::Stat { at: seen }), OK),
         (ReplayCall::Plain(Call::Statx { at: seen, follow: true, sync: 0x2000 }), OK),
@@ -155,7 +155,7 @@ fn by_path(at: Cast, (node, target): (Place, TextId)) -> ReplayCalls {
 fn everything(tape: &mut Tape) {
     let at = |tape: &mut Tape, name: &str| tape.at(&format!("t/{name}"));
     let f = at(tape, "d/f");
-    let places = Cast {
+    let places = PerformanceId {
         d: at(tape, "d"),
         f,
         g: at(tape, "g"),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::replay::play::player::Ended;
+use crate::replay::play::lane_replay::Ended;
 use crate::replay::program::Call;
 
 const OK: Recorded = Recorded::Well;

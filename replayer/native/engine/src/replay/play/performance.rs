@@ -1,7 +1,7 @@
 //! What the lanes of one performance share.
 
-use super::feed::Feed;
-use super::gathering::Gathering;
+use super::batch_queue::BatchQueue;
+use super::helper_group::HelperGroup;
 use super::progress::Progress;
 use super::slots::Slots;
 use crate::program::ReplayPace;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Which performance it is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cast {
+pub(crate) struct PerformanceId {
     pub(crate) user: u32,
     /// Of all that this user gave on this engine.
     pub(crate) performance: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Cast {
 
 /// When its events are due.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tempo {
+pub(crate) struct Timing {
     pub(crate) pace: ReplayPace,
     pub(crate) speed_percent: u32,
     /// When the performance begins.
@@ -32,37 +32,37 @@ pub(crate) struct Tempo {
 }
 
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Performance {
     pub(crate) replay_program: Arc<ReplayProgram>,
     pub(crate) names: Arc<Names>,
-    pub(crate) cast: Cast,
-    pub(crate) tempo: Tempo,
+    pub(crate) id: PerformanceId,
+    pub(crate) timing: Timing,
     pub(crate) progress: Progress,
-    pub(crate) feed: Feed,
+    pub(crate) batch_queue: BatchQueue,
     pub(crate) slots: Slots,
-    pub(super) gathering: Gathering,
+    pub(super) helper_group: HelperGroup,
     /// Whether the user's own thread still plays its lane.
     owner_plays: AtomicBool,
 }
 
-impl Stage {
+impl Performance {
     /// To be made by the user's own thread.
     pub(crate) fn new(
         replay_program: &Arc<ReplayProgram>,
         names: &Arc<Names>,
-        cast: Cast,
-        tempo: Tempo,
-    ) -> Stage {
+        id: PerformanceId,
+        timing: Timing,
+    ) -> Performance {
         let lanes = usize::from(replay_program.lanes).max(1);
-        Stage {
+        Performance {
             replay_program: Arc::clone(replay_program),
             names: Arc::clone(names),
-            cast,
-            tempo,
+            id,
+            timing,
             progress: Progress::new(lanes),
-            feed: Feed::new(replay_program.script.play(), lanes),
+            batch_queue: BatchQueue::new(replay_program.script.play(), lanes),
             slots: Slots::new(replay_program.slots, lanes),
-            gathering: Gathering::new(lanes - 1),
+            helper_group: HelperGroup::new(lanes - 1),
             owner_plays: AtomicBool::new(true),
         }
     }
@@ -74,12 +74,12 @@ impl Stage {
     /// No lane may begin another event.
     #[inline]
     pub(crate) fn is_halted(&self) -> bool {
-        self.gathering.is_halted()
+        self.helper_group.is_halted()
     }
 
     /// A lane cannot go on, so none can.
     pub(crate) fn halt(&self) {
-        self.gathering.halt();
+        self.helper_group.halt();
     }
 
     /// Whether a lane on the thread of this thread state shall do nothing more.

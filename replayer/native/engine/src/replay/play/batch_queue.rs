@@ -21,13 +21,13 @@ struct State {
     sleepers: Vec<Thread>,
 }
 
-pub(crate) struct Feed {
+pub(crate) struct BatchQueue {
     state: Mutex<State>,
 }
 
 /// Why there is no batch.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Dry {
+pub(crate) enum NoBatch {
     /// The performance is over.
     Over,
     /// The script is broken.
@@ -75,9 +75,9 @@ impl State {
     }
 }
 
-impl Feed {
-    pub(crate) fn new(batches: Box<dyn CallBatches>, lanes: usize) -> Feed {
-        Feed {
+impl BatchQueue {
+    pub(crate) fn new(batches: Box<dyn CallBatches>, lanes: usize) -> BatchQueue {
+        BatchQueue {
             state: Mutex::new(State {
                 batches,
                 ready: VecDeque::new(),
@@ -95,10 +95,10 @@ impl Feed {
         lane: usize,
         number: u64,
         is_over: &impl Fn() -> bool,
-    ) -> Result<Option<Arc<CallBatch>>, Dry> {
+    ) -> Result<Option<Arc<CallBatch>>, NoBatch> {
         loop {
             let mut state = hold(&self.state);
-            match state.look(lane, number).map_err(Dry::Broken)? {
+            match state.look(lane, number).map_err(NoBatch::Broken)? {
                 Look::Found(batch) => return Ok(Some(batch)),
                 Look::End => return Ok(None),
                 Look::Wait => state.sleepers.push(current()),
@@ -106,7 +106,7 @@ impl Feed {
             drop(state);
             park_timeout(NAG);
             if is_over() {
-                return Err(Dry::Over);
+                return Err(NoBatch::Over);
             }
         }
     }
@@ -121,9 +121,9 @@ impl Feed {
     }
 }
 
-impl std::fmt::Debug for Feed {
+impl std::fmt::Debug for BatchQueue {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Feed").finish_non_exhaustive()
+        formatter.debug_struct("BatchQueue").finish_non_exhaustive()
     }
 }
 
@@ -149,36 +149,36 @@ mod tests {
 
     #[test]
     fn a_fast_lane_waits_for_the_slowest() {
-        let feed = Feed::new(Box::new(Counted(0, 100)), 2);
+        let batch_queue = BatchQueue::new(Box::new(Counted(0, 100)), 2);
         let taken = std::sync::atomic::AtomicU64::new(0);
         std::thread::scope(|scope| {
             let fast = scope.spawn(|| {
                 let mut number = 0;
-                while let Some(batch) = feed.take(0, number, &|| false).unwrap() {
+                while let Some(batch) = batch_queue.take(0, number, &|| false).unwrap() {
                     number += 1;
                     assert_eq!(u64::from(batch.texts[0]), number);
                     taken.store(number, std::sync::atomic::Ordering::SeqCst);
                 }
-                feed.leave(0);
+                batch_queue.leave(0);
                 number
             });
             let mut number = 0;
-            while feed.take(1, number, &|| false).unwrap().is_some() {
+            while batch_queue.take(1, number, &|| false).unwrap().is_some() {
                 let ahead = taken.load(std::sync::atomic::Ordering::SeqCst);
                 assert!(ahead <= number + CHUNKS as u64 + 1);
                 number += 1;
             }
-            feed.leave(1);
+            batch_queue.leave(1);
             assert_eq!((number, fast.join().unwrap()), (100, 100));
         });
     }
 
     #[test]
     fn a_lane_that_waits_ends_with_the_performance() {
-        let feed = Feed::new(Box::new(Counted(0, 100)), 2);
+        let batch_queue = BatchQueue::new(Box::new(Counted(0, 100)), 2);
         for number in 0..8 {
-            assert!(feed.take(0, number, &|| true).unwrap().is_some());
+            assert!(batch_queue.take(0, number, &|| true).unwrap().is_some());
         }
-        assert_eq!(feed.take(0, 8, &|| true).unwrap_err(), Dry::Over);
+        assert_eq!(batch_queue.take(0, 8, &|| true).unwrap_err(), NoBatch::Over);
     }
 }

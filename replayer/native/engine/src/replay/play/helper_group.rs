@@ -50,7 +50,7 @@ impl Outcome {
 }
 
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub(crate) struct HelperGroup {
     halted: AtomicBool,
     /// Helpers that have not ended.
     remaining: AtomicUsize,
@@ -59,10 +59,10 @@ pub(crate) struct Gathering {
     owner: Thread,
 }
 
-impl Gathering {
+impl HelperGroup {
     /// Of so many helpers; to be made by the user's own thread.
-    pub(crate) fn new(helpers: usize) -> Gathering {
-        Gathering {
+    pub(crate) fn new(helpers: usize) -> HelperGroup {
+        HelperGroup {
             halted: AtomicBool::new(false),
             remaining: AtomicUsize::new(helpers),
             outcome: Mutex::default(),
@@ -104,14 +104,14 @@ impl Gathering {
 
 /// Says that a helper has ended, whatever ended it.
 pub(super) struct Leaving<'a> {
-    gathering: &'a Gathering,
+    helper_group: &'a HelperGroup,
     pub(super) outcome: Outcome,
 }
 
 impl<'a> Leaving<'a> {
-    pub(super) fn new(gathering: &'a Gathering) -> Leaving<'a> {
+    pub(super) fn new(helper_group: &'a HelperGroup) -> Leaving<'a> {
         Leaving {
-            gathering,
+            helper_group,
             outcome: Outcome::unknown(),
         }
     }
@@ -120,8 +120,8 @@ impl<'a> Leaving<'a> {
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.gathering.halt();
+            self.helper_group.halt();
         }
-        self.gathering.leave(std::mem::take(&mut self.outcome));
+        self.helper_group.leave(std::mem::take(&mut self.outcome));
     }
 }

@@ -21,13 +21,13 @@ pub(super) struct Duty {
 }
 
 /// A helper's thread, from its begin to its end.
-pub(super) struct Living {
+pub(super) struct PreparedThread {
     pub(super) setting: Arc<Setting>,
     pub(super) thread_state: Arc<ThreadState>,
 }
 
-impl Living {
-    pub(super) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> Living {
+impl PreparedThread {
+    pub(super) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> PreparedThread {
         prepare_thread();
         // As for a user's own thread.
         own_folder_state();
@@ -36,7 +36,7 @@ impl Living {
             thread_state.set_waiting(waiting);
         }
         thread_state.set_thread(thread);
-        Living {
+        PreparedThread {
             setting: Arc::clone(setting),
             thread_state: Arc::clone(thread_state),
         }
@@ -60,7 +60,7 @@ impl Living {
     }
 }
 
-impl Drop for Living {
+impl Drop for PreparedThread {
     fn drop(&mut self) {
         self.thread_state.clear_thread();
         if let Some(waiting) = self.thread_state.waiting() {
@@ -74,23 +74,23 @@ pub(super) type Confined<K> = Option<(u16, K)>;
 
 /// Confine this thread to where its task is done, unless it is; a failure is told.
 pub(super) fn confine<K: Kernel>(
-    living: &Living,
+    prepared: &PreparedThread,
     duty: &Duty,
     confined: Confined<K>,
     is_over: impl Fn() -> bool,
 ) -> Result<(u16, K), Halt> {
-    living.thread_state.set_target(duty.target);
+    prepared.thread_state.set_target(duty.target);
     if let Some(confined) = confined.filter(|(target, _)| *target == duty.target) {
         return Ok(confined);
     }
     let enter = || K::enter(&duty.folder);
-    match living.thread_state.show(Op::Chdir, Place::FOLDER, enter) {
+    match prepared.thread_state.show(Op::Chdir, Place::FOLDER, enter) {
         Ok(kernel) => Ok((duty.target, kernel)),
         Err(Errno::INTR) if is_over() => Err(Halt::Cut),
         Err(errno) => {
-            living.setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(living.setting.begin_ns),
-                user: living.thread_state.user,
+            prepared.setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(prepared.setting.begin_ns),
+                user: prepared.thread_state.user,
                 message: format!("lane {} cannot enter the run's folder: {errno}", duty.lane),
             });
             Err(Halt::Failed)

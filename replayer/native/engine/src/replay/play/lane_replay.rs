@@ -1,10 +1,10 @@
 //! Plays the scheduled calls of one lane: waits for others, for its pace, makes the call between two looks at the clock, judges the result.
 
-use super::feed::Dry;
+use super::batch_queue::NoBatch;
 use super::ledger::Tally;
 use super::log::Log;
 use super::pace::{Pause, scaled, wait_until};
-use super::stage::Stage;
+use super::performance::Performance;
 use crate::clock::now_ns;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::{KINDS, OK, Op, outcome_of_errno};
@@ -67,12 +67,12 @@ impl Ended {
     }
 }
 
-pub(super) type Played = Result<(), Halt>;
+pub(super) type Replayed = Result<(), Halt>;
 
 /// One lane of one performance.
-pub(crate) struct Player<'a, K> {
+pub(crate) struct LaneReplay<'a, K> {
     pub(super) setting: &'a Setting,
-    pub(super) stage: &'a Stage,
+    pub(super) performance: &'a Performance,
     pub(super) kernel: &'a K,
     pub(super) thread_state: &'a ThreadState,
     pub(super) journal: &'a mut Journal,
@@ -95,7 +95,7 @@ pub(crate) struct Player<'a, K> {
 }
 
 /// The thread that a lane is played on.
-pub(crate) struct Seat<'a, K> {
+pub(crate) struct LaneContext<'a, K> {
     pub(crate) setting: &'a Setting,
     pub(crate) kernel: &'a K,
     pub(crate) thread_state: &'a ThreadState,
@@ -103,30 +103,34 @@ pub(crate) struct Seat<'a, K> {
     pub(crate) tools: &'a mut Tools,
 }
 
-impl<'a, K: Kernel> Player<'a, K> {
-    pub(crate) fn new(seat: Seat<'a, K>, stage: &'a Stage, lane: usize) -> Player<'a, K> {
-        let Seat {
+impl<'a, K: Kernel> LaneReplay<'a, K> {
+    pub(crate) fn new(
+        context: LaneContext<'a, K>,
+        performance: &'a Performance,
+        lane: usize,
+    ) -> LaneReplay<'a, K> {
+        let LaneContext {
             setting,
             kernel,
             thread_state,
             journal,
             tools,
-        } = seat;
-        let first = usize::from(stage.cast.transaction) * KINDS;
+        } = context;
+        let first = usize::from(performance.id.transaction) * KINDS;
         let floors = setting.recorder.slow_floors().get(first..first + KINDS);
         let buffer = u32::try_from(lane)
             .unwrap_or(0)
             .wrapping_add(thread_state.user);
-        Player {
+        LaneReplay {
             setting,
-            stage,
+            performance,
             kernel,
             thread_state,
             journal,
             tools,
             scratch: setting.scratch.of_user(buffer),
             lane,
-            is_shared: stage.lanes() > 1,
+            is_shared: performance.lanes() > 1,
             floors: floors.unwrap_or_default(),
             tally: Tally::default(),
             divergences: 0,
@@ -138,13 +142,13 @@ impl<'a, K: Kernel> Player<'a, K> {
     }
 
     /// Play the lane to its end; its counts go into the ledger.
-    pub(crate) fn play(mut self) -> Played {
+    pub(crate) fn play(mut self) -> Replayed {
         let played = self.play_batches();
         if played.is_err() {
-            self.stage.halt();
+            self.performance.halt();
         }
-        self.stage.feed.leave(self.lane);
-        self.stage.progress.finish(self.lane);
+        self.performance.batch_queue.leave(self.lane);
+        self.performance.progress.finish(self.lane);
         if let (Some(due_ns), Some(last_ns)) = (self.due_ns, self.last_ns) {
             self.tally.drift_ns = last_ns.saturating_sub(due_ns);
         }
@@ -173,18 +177,18 @@ impl<'a, K: Kernel> Player<'a, K> {
 
     /// Hand what was counted to the ledger.
     fn hand_over(&mut self) {
-        let cast = self.stage.cast;
+        let id = self.performance.id;
         let tally = std::mem::take(&mut self.tally);
-        let place = (cast.target, cast.transaction);
+        let place = (id.target, id.transaction);
         self.setting.ledger.add(place, &tally);
     }
 
-    fn play_batches(&mut self) -> Played {
-        let (stage, thread_state, lane) = (self.stage, self.thread_state, self.lane);
+    fn play_batches(&mut self) -> Replayed {
+        let (performance, thread_state, lane) = (self.performance, self.thread_state, self.lane);
         for number in 0.. {
-            match stage
-                .feed
-                .take(lane, number, &|| stage.is_over(thread_state))
+            match performance
+                .batch_queue
+                .take(lane, number, &|| performance.is_over(thread_state))
             {
                 Ok(Some(batch)) => {
                     let scheduled = batch.lanes.get(lane).map_or(&[][..], |scheduled| scheduled);
@@ -196,8 +200,8 @@ impl<'a, K: Kernel> Player<'a, K> {
                     }
                 }
                 Ok(None) => break,
-                Err(Dry::Over) => return Err(Halt::Cut),
-                Err(Dry::Broken(why)) => {
+                Err(NoBatch::Over) => return Err(Halt::Cut),
+                Err(NoBatch::Broken(why)) => {
                     self.setting.recorder.log(&Event::Broken {
                         t_ns: now_ns().saturating_sub(self.setting.begin_ns),
                         user: thread_state.user,
@@ -211,31 +215,31 @@ impl<'a, K: Kernel> Player<'a, K> {
     }
 
     #[inline]
-    fn make(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
-        if self.stage.is_over(self.thread_state) {
+    fn make(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Replayed {
+        if self.performance.is_over(self.thread_state) {
             return Err(Halt::Cut);
         }
         if scheduled.waits.1 != 0 {
             self.wait(batch, scheduled)?;
         }
-        if self.stage.tempo.pace != ReplayPace::Asap {
+        if self.performance.timing.pace != ReplayPace::Asap {
             self.pace(scheduled)?;
         }
         self.enact(batch, scheduled)?;
         if self.is_shared {
-            self.stage.progress.complete(self.lane, scheduled.row);
+            self.performance.progress.complete(self.lane, scheduled.row);
         }
         Ok(())
     }
 
     /// Whether events follow each other at the recorded distances.
     fn pauses(&self) -> bool {
-        self.stage.tempo.pace == ReplayPace::Closed
+        self.performance.timing.pace == ReplayPace::Closed
     }
 
     /// Wait for events of other lanes. Only earlier ones are waited for, so no circle of lanes can wait for itself.
-    fn wait(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Played {
-        let (stage, thread_state) = (self.stage, self.thread_state);
+    fn wait(&mut self, batch: &CallBatch, scheduled: &ScheduledCall) -> Replayed {
+        let (performance, thread_state) = (self.performance, self.thread_state);
         let (first, count) = (scheduled.waits.0 as usize, scheduled.waits.1 as usize);
         let waits = batch.waits.get(first..first + count).unwrap_or_default();
         let begin_ns = self.pauses().then(now_ns);
@@ -244,7 +248,10 @@ impl<'a, K: Kernel> Player<'a, K> {
             .filter(|wait| wait.row < scheduled.row)
             .enumerate()
         {
-            if !stage.progress.wait(*wait, &|| stage.is_over(thread_state)) {
+            if !performance
+                .progress
+                .wait(*wait, &|| performance.is_over(thread_state))
+            {
                 return Err(Halt::Cut);
             }
             if number == 0 && scheduled.after_ns > 0 && begin_ns.is_some() {
@@ -252,7 +259,7 @@ impl<'a, K: Kernel> Player<'a, K> {
             }
         }
         // A lane that was cut off counts as finished, for nobody to wait for it, without having made its events.
-        if stage.is_over(thread_state) {
+        if performance.is_over(thread_state) {
             return Err(Halt::Cut);
         }
         if let Some(begin_ns) = begin_ns {
@@ -262,18 +269,19 @@ impl<'a, K: Kernel> Player<'a, K> {
     }
 
     /// Wait until an event is due.
-    fn pace(&mut self, scheduled: &ScheduledCall) -> Played {
-        let (stage, thread_state, tempo) = (self.stage, self.thread_state, self.stage.tempo);
-        let due_ns = if tempo.pace == ReplayPace::Timed {
-            let start_ns = scaled(scheduled.start_ns, tempo.speed_percent);
-            let due_ns = tempo.begin_ns.saturating_add(start_ns);
+    fn pace(&mut self, scheduled: &ScheduledCall) -> Replayed {
+        let (performance, thread_state, timing) =
+            (self.performance, self.thread_state, self.performance.timing);
+        let due_ns = if timing.pace == ReplayPace::Timed {
+            let start_ns = scaled(scheduled.start_ns, timing.speed_percent);
+            let due_ns = timing.begin_ns.saturating_add(start_ns);
             self.due_ns = Some(due_ns);
             due_ns
         } else {
-            let first = || now_ns().max(tempo.begin_ns);
+            let first = || now_ns().max(timing.begin_ns);
             let last_ns = self.last_ns.unwrap_or_else(first);
-            let gap_ns = scaled(scheduled.gap_ns, tempo.speed_percent);
-            let after_ns = scaled(scheduled.after_ns, tempo.speed_percent);
+            let gap_ns = scaled(scheduled.gap_ns, timing.speed_percent);
+            let after_ns = scaled(scheduled.after_ns, timing.speed_percent);
             let due_ns = self.pause.plan(last_ns, gap_ns, after_ns);
             if due_ns <= last_ns {
                 return Ok(());
@@ -286,7 +294,12 @@ impl<'a, K: Kernel> Player<'a, K> {
                 journal.flush();
             }
         };
-        if wait_until(due_ns, thread_state, &|| stage.is_over(thread_state), idle) {
+        if wait_until(
+            due_ns,
+            thread_state,
+            &|| performance.is_over(thread_state),
+            idle,
+        ) {
             Ok(())
         } else {
             Err(Halt::Cut)
