@@ -358,6 +358,16 @@ fn vectors_at_an_offset_of_minus_one_move_the_position() {
 }
 
 #[test]
+fn a_look_at_where_data_lie_is_an_op_of_its_own() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\nioctl(3, FS_IOC_FIEMAP, {fm_start=0, fm_length=18446744073709551615, \
+         fm_flags=FIEMAP_FLAG_SYNC, fm_extent_count=0} => {fm_flags=FIEMAP_FLAG_SYNC, fm_mapped_extents=1, ...}) = 0\n",
+    )
+    .import();
+    assert_eq!(trace.ops(), [Op::Open, Op::Fiemap]);
+}
+
+#[test]
 fn what_cannot_be_replayed_is_named() {
     let trace = asked(
         "inotify_add_watch(5, \"/r/a\", IN_MODIFY) = 1\n\
