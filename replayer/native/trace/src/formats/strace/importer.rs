@@ -1,21 +1,68 @@
-//! Lines become calls: halves are put together, tasks are told apart.
+//! Lines become calls: each line is taken when its turn has come, halves are put together, tasks are told apart.
 
 use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, TaskEvent};
 use crate::error::TraceError;
-use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::deferred_lines::DeferredLines;
+use crate::formats::strace::deferred_lines::{DeferredLine, DeferredLines};
 use crate::formats::strace::merged_logs::{LogLine, MergedLogs};
 use crate::formats::strace::pid_namespaces::NamespacePids;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::unfinished::{CallEntry, EnteredCall, UnfinishedCalls};
+use crate::formats::{Clock, PROGRESS_LINES, Progress};
+use crate::input::Input;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashSet;
 
+/// Import logs into a tracker.
+pub(crate) fn import(
+    inputs: Vec<Input>,
+    tracker: &mut Tracker,
+    progress: Progress<'_>,
+) -> Result<Clock, TraceError> {
+    let mut streams = MergedLogs::open(inputs, progress)?;
+    let mut importer = StraceImporter::new();
+    loop {
+        let kept = importer.next_kept();
+        let line = if let Some(kept) = &kept {
+            kept.line()
+        } else if importer.waiting.is_full() && importer.give_up() {
+            continue;
+        } else if let Some(source) = streams.next_line()? {
+            tracker.counts.lines += 1;
+            source.line(tracker.counts.lines)
+        } else if importer.give_up() {
+            continue;
+        } else {
+            break;
+        };
+        let is_new = kept.is_none();
+        let (understood, turn) = importer.take(tracker, &line)?;
+        if !understood {
+            let counts = &mut tracker.counts;
+            counts.strange(line.name, line.number, line.whole);
+        }
+        if turn != Turn::Come {
+            let again = if is_new {
+                Some(DeferredLine::of(&line))
+            } else {
+                kept
+            };
+            importer.keep(turn, again);
+        }
+        if is_new
+            && tracker.counts.lines.is_multiple_of(PROGRESS_LINES)
+            && !progress(tracker.counts.lines)
+        {
+            return Err(TraceError::Interrupted);
+        }
+    }
+    Ok(importer.finish(tracker, &streams))
+}
+
 /// A line that program output or strace itself cut, until the next line tells.
 #[derive(Debug)]
-pub(super) struct CutLine {
+struct CutLine {
     text: Vec<u8>,
     at: LinePosition,
     number: u64,
@@ -35,13 +82,13 @@ struct LinePosition {
 }
 
 #[derive(Default)]
-pub(super) struct StraceImporter {
+struct StraceImporter {
     decoders: Decoders,
-    pub(super) unfinished: UnfinishedCalls,
+    unfinished: UnfinishedCalls,
     numbers: NamespacePids,
     /// Lines whose turn has not come.
-    pub(super) waiting: DeferredLines,
-    pub(super) cut: Option<CutLine>,
+    waiting: DeferredLines,
+    cut: Option<CutLine>,
     /// Tasks that a line said to be children.
     announced: FxHashSet<u64>,
     /// The number that `[pid N]` gives to the task whose lines have none.
@@ -49,7 +96,7 @@ pub(super) struct StraceImporter {
     unnumbered: bool,
     durations: bool,
     /// The line that is being taken may wait for the call of another task: one that was put together from two cannot be taken once more.
-    pub(super) may_wait: bool,
+    may_wait: bool,
     /// That line, counted over all logs.
     now: u64,
 }
@@ -64,7 +111,7 @@ const EFFECTIVE_AT_ENTRY: [&[u8]; 11] = [
 ];
 
 impl StraceImporter {
-    pub(super) fn new() -> Self {
+    fn new() -> Self {
         Self {
             may_wait: true,
             ..Self::default()
@@ -72,11 +119,7 @@ impl StraceImporter {
     }
 
     /// Take a line. False where it cannot be understood.
-    pub(super) fn line(
-        &mut self,
-        tracker: &mut Tracker,
-        line: &LogLine<'_>,
-    ) -> Result<bool, TraceError> {
+    fn line(&mut self, tracker: &mut Tracker, line: &LogLine<'_>) -> Result<bool, TraceError> {
         self.now = line.turn;
         if line.too_long {
             return Ok(false);
@@ -130,7 +173,7 @@ impl StraceImporter {
     }
 
     /// Whose line it is. Lines without a number belong to the first task, which may get a number later on.
-    pub(super) fn task(&mut self, told: Option<u64>) -> u64 {
+    fn task(&mut self, told: Option<u64>) -> u64 {
         match told {
             None => {
                 self.unnumbered = true;
@@ -373,7 +416,7 @@ impl StraceImporter {
             .map(|(task, _)| task)
     }
 
-    pub(super) fn finish(mut self, tracker: &mut Tracker, streams: &MergedLogs) -> Clock {
+    fn finish(mut self, tracker: &mut Tracker, streams: &MergedLogs) -> Clock {
         let first = streams.sources().first();
         if let (Some(cut), Some(source)) = (self.cut.take(), first) {
             // The log ends in the middle of a call.
@@ -406,5 +449,84 @@ impl StraceImporter {
             .map(|source| source.reading.went_back)
             .sum();
         clock
+    }
+}
+
+/// How often a line waits, at most (chosen). All else takes a line from the log or from those that are kept: so an import ends, whatever
+/// calls are taken to explain each other.
+const MOST_WAITS: u8 = 16;
+
+/// Whether the turn of a line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Come,
+    /// It waits for a call, and those that waited for it wait behind it.
+    First,
+    /// It stands behind lines that wait.
+    Predecessors,
+}
+
+impl StraceImporter {
+    /// The next line that is kept and whose turn has come: while others wait, one of the task that they wait for.
+    fn next_kept(&mut self) -> Option<DeferredLine> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        // The rest of a line that was cut is the next one, whosever that is.
+        let cause = self.waiting.cause().filter(|_| self.cut.is_none());
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let line = waiting.next(|task| cause.is_none_or(|cause| self.task(task) == cause));
+        self.waiting = waiting;
+        line
+    }
+
+    /// Take a line if its turn has come. Also false where it cannot be understood.
+    fn take(
+        &mut self,
+        tracker: &mut Tracker,
+        line: &LogLine<'_>,
+    ) -> Result<(bool, Turn), TraceError> {
+        let cause = self.waiting.cause();
+        let is_whole = self.cut.is_none();
+        self.may_wait = is_whole && line.waits < MOST_WAITS;
+        if is_whole && cause.is_some_and(|cause| cause != self.task(line.task)) {
+            return Ok((true, Turn::Predecessors));
+        }
+        let understood = self.line(tracker, line)?;
+        if self.waiting.cause() != cause {
+            return Ok((understood, Turn::First));
+        }
+        if self.has_returned(cause) {
+            self.waiting.end();
+        }
+        Ok((understood, Turn::Come))
+    }
+
+    fn keep(&mut self, turn: Turn, line: Option<DeferredLine>) {
+        let Some(line) = line else { return };
+        match turn {
+            Turn::Come => {}
+            Turn::First => self.waiting.keep_first(line),
+            Turn::Predecessors => self.waiting.keep(line),
+        }
+    }
+
+    fn has_returned(&self, cause: Option<u64>) -> bool {
+        self.cut.is_none() && cause.is_some_and(|cause| !self.unfinished.is_under_way(cause))
+    }
+
+    /// The call that is waited for does not return: go on without it, and without all others of which no line has come
+    /// meanwhile. False where nothing waits.
+    fn give_up(&mut self) -> bool {
+        let Some(cause) = self.waiting.cause() else {
+            return false;
+        };
+        let waiting = std::mem::take(&mut self.waiting);
+        let heard_of: FxHashSet<u64> = waiting.tasks().map(|task| self.task(task)).collect();
+        self.waiting = waiting;
+        self.unfinished
+            .give_up(cause, |task| !heard_of.contains(&task));
+        self.waiting.end();
+        true
     }
 }

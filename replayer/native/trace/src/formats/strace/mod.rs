@@ -20,7 +20,7 @@ use crate::formats::{Applicability, Format};
 pub(crate) const FORMAT: Format = Format {
     name: "strace",
     is_applicable,
-    import: deferred_lines::import,
+    import: importer::import,
 };
 
 /// Lines that are looked at, and of which enough must be strace's (chosen).
