@@ -27,6 +27,7 @@ TOP_LEVEL = {
     "METHODOLOGY.md",
     "README.md",
     "SECURITY.md",
+    "docs",
     "justfile",
     "pyproject.toml",
     "replayer",
