@@ -51,18 +51,9 @@ __all__ = [
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
 
-OPS: Final[
-    tuple[
-        tuple[
-            str,
-            Literal["look", "alter", "attribute", "use", "read", "write", "mark", "end"],
-            Literal["none", "reads", "writes", "copies", "alters"],
-            str,
-            frozenset[str],
-        ],
-        ...,
-    ]
-]
+_Kind: TypeAlias = Literal["look", "alter", "attribute", "use", "read", "write", "mark", "end"]
+_Contents: TypeAlias = Literal["none", "reads", "writes", "copies", "alters"]
+OPS: Final[tuple[tuple[str, _Kind, _Contents, str, frozenset[str]], ...]]
 """The table of ops: name, kind, contents, the op that does the same, flags (``replayer.ops``)."""
 
 def clock_ns() -> float:

@@ -1,5 +1,7 @@
 """A call that only finds the end counts, and is in no percentile of the calls that move data."""
 
+import pytest
+
 from replayer.measure.record import load_run
 from tests.behaviour.shell import Shell
 
@@ -30,8 +32,11 @@ def test_reads_until_the_end_have_times_of_data_only(shell: Shell) -> None:
     (look,) = target["overall"]["transactions"]
     (read,) = [op for op in look["ops"] if op["op"] == "read"]
     counts = {found["outcome"]: found["count"] for found in read["outcomes"]}
-    assert counts["ok"] == counts["END"] == read["time"]["count"] == look["count"]
-    assert read["count"] == 2 * look["count"]
+    assert counts["ok"] == read["time"]["count"]
+    # The user may have been between the two at the begin and at the end of the measured phase.
+    assert counts["ok"] == pytest.approx(counts["END"], abs=1)
+    assert look["count"] == pytest.approx(counts["END"], abs=1)
+    assert read["count"] == counts["ok"] + counts["END"]
     assert (read["errors"], look["errors"]) == (0, 0)
     log = load_run(shell.home / "out").log
     data = [
@@ -42,4 +47,4 @@ def test_reads_until_the_end_have_times_of_data_only(shell: Shell) -> None:
     assert read["time"]["p50_ns"] == data[0].percentile(50)
     table = shell.run("report", "out").out
     (row,) = [line for line in table.splitlines() if "found the end" in line]
-    assert f"{look['count']:,}" in row
+    assert f"{counts['END']:,}" in row
