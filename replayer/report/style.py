@@ -8,10 +8,15 @@ import os
 import re
 import shutil
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from io import StringIO
 from typing import Literal, Self, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from replayer.errors import in_one_line
 
@@ -85,17 +90,14 @@ PLAIN = Style()
 
 def text_width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+    return cell_len(text)
 
 
 def cut(text: str, width: int) -> str:
     """Return the text, shortened to so many columns if it is longer."""
-    if text_width(text) <= width:
-        return text
-    while text and text_width(text) > width - 1:
-        text = text[:-1]
-    return f"{text}…"
+    line = Text(text)
+    line.truncate(width, overflow="ellipsis")
+    return line.plain
 
 
 def fold(lines: Iterable[str], style: Style, indent: int | None = None) -> Iterator[str]:
@@ -119,9 +121,10 @@ def fold(lines: Iterable[str], style: Style, indent: int | None = None) -> Itera
         )
 
 
-_GAP = 2
-_SHORTEST_NAME = 12
+_GAP = 2  # columns
+_SHORTEST_NAME = 12  # columns
 _WIDEST_CELL = 30  # chosen: the widest figure takes 14; longer are names of targets only
+_FEWEST_COLUMNS = 2
 
 
 @dataclass(frozen=True)
@@ -142,45 +145,43 @@ class Grid:
 
 def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> Grid:
     """Align rows under their columns: the first to the left, the others to the right."""
-    cells = [
-        [in_one_line(row[0]), *(cut(in_one_line(cell), _WIDEST_CELL) for cell in row[1:])]
-        for row in rows
-    ]
+    texts = [[in_one_line(cell) for cell in row] for row in rows]
+    room = max(style.width, _NARROWEST)
+    kept = _fitting(columns, texts, room)
+    table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
+    for place in kept:
+        # Only the first column may be narrower than its cells.
+        table.add_column(
+            _one_line(columns[place].title),
+            justify="right" if place else "left",
+            no_wrap=place > 0,
+            max_width=_WIDEST_CELL if place else None,
+        )
+    for row in texts:
+        table.add_row(*(_one_line(row[place]) for place in kept))
+    console = Console(width=room, color_system=None, file=StringIO())
+    with console.capture() as printed:
+        console.print(table)
+    header, *lines = (line.rstrip() for line in printed.get().splitlines())
+    left_out = (column.title for place, column in enumerate(columns) if place not in kept)
+    return Grid((style.paint(header, "faint"), *lines), tuple(left_out))
+
+
+def _one_line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
+
+
+def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return the places of the columns that are kept."""
     widths = [
-        max(text_width(column.title), *(text_width(row[place]) for row in cells), 1)
+        max(text_width(column.title), *(text_width(row[place]) for row in rows), 1)
         for place, column in enumerate(columns)
     ]
-    room = max(style.width, _NARROWEST)
-    kept = _fitting(columns, widths, room)
-    others = sum(widths[place] + _GAP for place in kept[1:])
-    widths[0] = min(widths[0], max(room - others, _SHORTEST_NAME))
-    titles = [column.title for column in columns]
-    lines = [_line(titles, kept, widths), *(_line(row, kept, widths) for row in cells)]
-    return Grid(
-        (style.paint(lines[0], "faint"), *lines[1:]),
-        tuple(title for place, title in enumerate(titles) if place not in kept),
-    )
-
-
-def _fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:
-    """Return the places of the columns that are kept."""
     kept = list(range(len(columns)))
-    droppable = sorted((column.need, place) for place, column in enumerate(columns) if place > 0)
     first = min(widths[0], max(_SHORTEST_NAME, room // 3))
-    for _, place in droppable:
-        if first + sum(widths[other] + _GAP for other in kept[1:]) <= room:
+    for place in sorted(kept[1:], key=lambda place: columns[place].need):
+        others = sum(min(widths[other], _WIDEST_CELL) + _GAP for other in kept[1:])
+        if first + others <= room or len(kept) == _FEWEST_COLUMNS:
             break
-        if len(kept) > _FEWEST_COLUMNS:
-            kept.remove(place)
+        kept.remove(place)
     return kept
-
-
-_FEWEST_COLUMNS = 2
-
-
-def _line(cells: Sequence[str], kept: Sequence[int], widths: Sequence[int]) -> str:
-    first = cut(cells[0], widths[0])
-    others = "".join(
-        " " * (_GAP + widths[place] - text_width(cells[place])) + cells[place] for place in kept[1:]
-    )
-    return f"{first}{' ' * (widths[0] - text_width(first))}{others}".rstrip()
