@@ -106,6 +106,8 @@ pub(crate) struct Overlaps {
     /// What this pass finds out, where it is to do that.
     pub(crate) search: Option<OrderSearch>,
     has_met: bool,
+    /// Files were given other names while the call that is taken was entered: the names of its descriptors are those of before or after.
+    pub(crate) names_move: bool,
 }
 
 /// Calls for which an order is searched.

@@ -33,7 +33,7 @@ impl Tracker {
                     .files
                     .get(id)
                     .is_some_and(|description| description.shown == shown);
-                if same || self.still_holds(id, file, shown) {
+                if same || self.still_holds(id, file, shown) || self.overlaps.names_move {
                     return Some(FdTarget::Inside(id));
                 }
                 self.counts.files_corrected += 1;
@@ -62,15 +62,15 @@ impl Tracker {
         };
         let (path, node) = (description.place, description.node);
         let fits = match location {
+            // Another file may have the name by now.
+            Some(_) if file.deleted => true,
             Some(Location::Inside(place)) if place == path => true,
             Some(Location::Inside(place)) => {
-                match self.tree.find(&self.scope.paths, place, false) {
-                    Found::Node(found, _) => Some(found) == node || node.is_none(),
-                    _ => file.deleted,
-                }
+                let found = self.tree.find(&self.scope.paths, place, false);
+                matches!(found, Found::Node(found, _) if node.is_none_or(|node| node == found))
             }
             // Without -y at the opening, or through a link: nothing was shown before.
-            Some(_) => file.deleted || description.shown.is_empty(),
+            Some(_) => description.shown.is_empty(),
             None => false,
         };
         if fits && let Some(description) = self.files.get_mut(id) {

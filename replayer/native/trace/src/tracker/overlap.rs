@@ -30,6 +30,11 @@ pub(crate) fn may_show(name: &[u8]) -> bool {
     SHOWN_BY_OTHERS.contains(&name)
 }
 
+/// Whether a system call gives files other names, or none.
+pub(crate) fn moves_names(name: &[u8]) -> bool {
+    name.starts_with(b"rename") || name.starts_with(b"unlink") || name == b"rmdir"
+}
+
 /// What the result of a call needs that is not known to be so.
 #[derive(Debug)]
 pub(crate) struct UnmetProofs([Option<Proof>; 2]);

@@ -480,3 +480,56 @@ fn a_call_that_failed_explains_nothing() {
     ];
     assert_eq!(lines, order);
 }
+
+#[test]
+fn the_name_of_a_descriptor_proves_nothing_while_files_are_renamed() {
+    for calls in [
+        // The rename that the close shows has not returned.
+        "2 1700000001.3 rename(\"/r/b\", \"/r/c\" <unfinished ...>\n\
+         1 1700000001.4 close(3</r/c>) = 0\n\
+         2 1700000001.5 <... rename resumed>) = 0\n",
+        // The one that ends the name that the write shows has returned before it.
+        "1 1700000001.3 pwrite64(3</r/b>, \"x\", 1, 0 <unfinished ...>\n\
+         2 1700000001.4 rename(\"/r/b\", \"/r/c\") = 0\n\
+         1 1700000001.5 <... pwrite64 resumed>) = 1\n\
+         1 1700000001.6 close(3</r/c>) = 0\n",
+        // The name has been removed, and is that of another file by now.
+        "2 1700000001.3 unlink(\"/r/b\") = 0\n\
+         2 1700000001.4 openat(AT_FDCWD, \"/r/b\", O_RDWR|O_CREAT, 0600) = 4</r/b>\n\
+         2 1700000001.5 close(4</r/b>) = 0\n\
+         1 1700000001.6 close(3</r/b>(deleted)) = 0\n",
+    ] {
+        let trace = asked(format!(
+            "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+             1 1700000001.1 openat(AT_FDCWD, \"/r/a\", O_RDWR|O_CREAT, 0600) = 3</r/a>\n\
+             2 1700000001.2 rename(\"/r/a\", \"/r/b\") = 0\n{calls}"
+        ))
+        .manifest(".\td\t0\t755\t\n")
+        .import();
+        let lines = trace.lines();
+        assert!(lines.contains(&"close #0 = 0".to_owned()), "{lines:?}");
+        assert_eq!(trace.tree(), ["r d 0"], "{calls}");
+        for count in ["tree_repairs/unexplained", "files_corrected"] {
+            assert_eq!(trace.count(&format!("/counts/{count}")), 0, "{calls}");
+        }
+    }
+}
+
+#[test]
+fn a_call_that_an_order_puts_first_is_waited_for_however_many_lines_it_takes() {
+    let enoent = "-1 ENOENT (No such file or directory)";
+    let trace = asked(format!(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 unlink(\"/r/old\" <unfinished ...>\n\
+         2 1700000001.2 unlink(\"/r/old\") = {enoent}\n{}\
+         1 1700000009.0 <... unlink resumed>) = 0\n",
+        format!("2 1700000002.0 access(\"/r/free\", F_OK) = {enoent}\n").repeat(10_000)
+    ))
+    .manifest(".\td\t0\t755\t\nold\tf\t5\t644\t\n")
+    .import();
+    assert_eq!(
+        trace.lines()[..2],
+        ["unlink r/old = 0", "unlink r/old = -2"]
+    );
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}

@@ -6,6 +6,8 @@ use std::rc::Rc;
 
 /// What lines that are kept until a call returns may take (chosen: some thousand lines; calls that overlap return within a few).
 const MOST_BYTES: usize = 512 << 10;
+/// The same where an order that was found says that the call is to return (chosen: some 100,000 lines).
+const MOST_ORDERED_BYTES: usize = 32 << 20;
 /// What a line takes beside its text.
 const LINE_BYTES: usize = size_of::<Option<DeferredLine>>();
 
@@ -58,11 +60,22 @@ impl DeferredLine {
     }
 }
 
+/// Whose call a line waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// It may explain the result, and may never return.
+    Guessed(u64),
+    /// It takes effect sooner in the order that was found.
+    Ordered(u64),
+}
+
 /// Lines whose turn has not come, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct DeferredLines {
     /// The task whose call must return before the first of them.
     cause: Option<u64>,
+    /// What they may take until then.
+    most_bytes: usize,
     /// None where one was taken before its turn.
     kept: VecDeque<Option<DeferredLine>>,
     /// The next one to be looked at; those before it wait.
@@ -76,8 +89,13 @@ impl DeferredLines {
     }
 
     /// A line, and all that are kept already, wait for a call of this task.
-    pub(crate) fn begin(&mut self, cause: u64) {
-        self.cause = Some(cause);
+    pub(crate) fn begin(&mut self, cause: Cause) {
+        let (task, most_bytes) = match cause {
+            Cause::Guessed(task) => (task, MOST_BYTES),
+            Cause::Ordered(task) => (task, MOST_ORDERED_BYTES),
+        };
+        self.cause = Some(task);
+        self.most_bytes = most_bytes;
     }
 
     /// Keep the line that began to wait: it comes before those that waited for it. What is waited for may be kept already.
@@ -104,7 +122,7 @@ impl DeferredLines {
 
     /// Whether they are too many.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes > MOST_BYTES
+        self.bytes > self.most_bytes
     }
 
     /// Nothing waits any more.
@@ -164,7 +182,7 @@ mod tests {
     #[test]
     fn lines_without_a_text_take_room_too() {
         let mut waiting = DeferredLines::default();
-        waiting.begin(7);
+        waiting.begin(Cause::Guessed(7));
         let most = (0..).take_while(|_| {
             waiting.keep(line(1, b""));
             !waiting.is_full()
@@ -175,7 +193,7 @@ mod tests {
     #[test]
     fn those_of_the_task_that_is_waited_for_come_first_and_the_others_in_their_order() {
         let mut waiting = DeferredLines::default();
-        waiting.begin(7);
+        waiting.begin(Cause::Guessed(7));
         for (task, text) in [(1, b"a"), (7, b"b"), (2, b"c"), (7, b"d")] {
             waiting.keep(line(task, text));
         }

@@ -4,7 +4,7 @@ use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, TaskEvent};
 use crate::error::TraceError;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::deferred_lines::{DeferredLine, DeferredLines};
+use crate::formats::strace::deferred_lines::{Cause, DeferredLine, DeferredLines};
 use crate::formats::strace::merged_logs::{LogLine, MergedLogs};
 use crate::formats::strace::pid_namespaces::NamespacePids;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
@@ -12,6 +12,7 @@ use crate::formats::strace::unfinished::{CallEntry, EnteredCall, UnfinishedCalls
 use crate::formats::{Clock, PROGRESS_LINES, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
+use crate::tracker::overlap::moves_names;
 use rustc_hash::FxHashSet;
 
 /// Import logs into a tracker.
@@ -99,6 +100,8 @@ struct StraceImporter {
     may_wait: bool,
     /// That line, counted over all logs.
     now: u64,
+    /// The last line in which a call returned that gave a file another name, or none.
+    moved: u64,
 }
 
 /// The task of lines that name none.
@@ -269,6 +272,7 @@ impl StraceImporter {
         head: &[u8],
         at: LinePosition,
     ) -> Result<(), TraceError> {
+        tracker.overlaps.names_move = self.names_move(at.line);
         let entered = EnteredCall {
             name,
             head,
@@ -382,18 +386,27 @@ impl StraceImporter {
             outcome,
             kind,
         };
+        tracker.overlaps.names_move = self.names_move(at.line);
         if let Some(cause) = self.cause(tracker, &call) {
             self.waiting.begin(cause);
         } else {
             let is_among = self.unfinished.may_show();
             tracker.note_overlap(&call, (at.line, self.now), is_among);
+            if moves_names(scanned.name) {
+                self.moved = self.moved.max(self.now);
+            }
             tracker.call(&call)?;
         }
         Ok(true)
     }
 
+    /// Whether files were given other names when a call was entered in this line.
+    fn names_move(&self, entered: u64) -> bool {
+        self.unfinished.move_names() || self.moved > entered
+    }
+
     /// The task whose call, under way, must have taken effect before this one.
-    fn cause(&mut self, tracker: &mut Tracker, call: &Call<'_>) -> Option<u64> {
+    fn cause(&mut self, tracker: &mut Tracker, call: &Call<'_>) -> Option<Cause> {
         let is_awaited = |cause| cause == call.task;
         if !self.may_wait || !self.waiting.cause().is_none_or(is_awaited) {
             return None;
@@ -401,7 +414,7 @@ impl StraceImporter {
         if let Some(sooner) = tracker.overlaps.orders.before(self.now) {
             let mut sooner = sooner.iter();
             let next = sooner.find(|&&(task, entered)| self.unfinished.is_in(task, entered));
-            return next.map(|&(task, _)| task);
+            return next.map(|&(task, _)| Cause::Ordered(task));
         }
         let others: Vec<_> = self.unfinished.awaitable().collect();
         others.first()?;
@@ -413,7 +426,7 @@ impl StraceImporter {
                 let explains = |other: &Call<'_>| tracker.explains(other, &wanting);
                 entered.call(&mut self.decoders, explains) == Some(true)
             })
-            .map(|(task, _)| task)
+            .map(|(task, _)| Cause::Guessed(task))
     }
 
     fn finish(mut self, tracker: &mut Tracker, streams: &MergedLogs) -> Clock {

@@ -3,7 +3,7 @@
 use crate::call::{Call, Outcome};
 use crate::formats::strace::decode::Decoders;
 use crate::formats::strace::scan::{Scanned, Shape, scan_call};
-use crate::tracker::overlap::may_show;
+use crate::tracker::overlap::{may_show, moves_names};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
@@ -71,6 +71,8 @@ pub(crate) struct UnfinishedCalls {
     /// show, and nobody has waited for them in vain.
     awaitable: BTreeMap<u64, u64>,
     turns: u64,
+    /// How many of them give files other names, or none.
+    moves: usize,
     /// Halves that were put together: their room is used again.
     spare: Vec<UnfinishedCall>,
 }
@@ -118,6 +120,7 @@ impl UnfinishedCalls {
         if let Some(turn) = half.turn {
             self.awaitable.remove(&turn);
         }
+        self.moves -= usize::from(moves_names(&half.name));
         Some(half)
     }
 
@@ -132,6 +135,7 @@ impl UnfinishedCalls {
         if let Some(turn) = half.turn {
             self.awaitable.insert(turn, task);
         }
+        self.moves += usize::from(moves_names(&half.name));
         self.of.insert(task, half);
     }
 
@@ -168,6 +172,11 @@ impl UnfinishedCalls {
     /// Whether a call is under way whose effect results of others may show.
     pub(crate) fn may_show(&self) -> bool {
         !self.awaitable.is_empty()
+    }
+
+    /// Whether a call is under way that gives a file another name, or none.
+    pub(crate) fn move_names(&self) -> bool {
+        self.moves > 0
     }
 
     /// Wait no more for the call of a task, and for those of some others.
