@@ -74,8 +74,8 @@ def _add_result_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--csv",
         metavar="DIR|PREFIX",
-        help="write Locust's own CSV files: DIR/locust_stats.csv and so on for a folder (there, or "
-        "named with a slash at its end), else PREFIX_stats.csv and so on",
+        help="write Locust's own CSV files: DIR/locust_stats.csv and so on if it is a folder or "
+        "ends with a slash, else PREFIX_stats.csv and so on",
     )
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
     add_metrics_option(parser)

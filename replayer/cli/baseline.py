@@ -20,11 +20,11 @@ from replayer.run.options import (
 from replayer.scenario.units import read_duration, read_size
 
 NAME = "baseline"
-HELP = "measure with fio what targets can do at the most, and rank them"
+HELP = "measure the limits of targets with fio, and rank them"
 
 EXPLANATION = """\
 JOB is one of the shipped jobs, or a job file of your own (.fio). Every option
-of a file is checked first: what could lead outside of the target is refused
+of a file is checked first: what could lead outside the target is refused
 with file and line. Files are made in a folder of the run on the target and
 removed at the end.
 
@@ -44,22 +44,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION + "\n".join(f"  {name}" for name in shipped_jobs())
     parser.add_argument(
-        "jobs", nargs="*", metavar="JOB", help=f"what to run (default: {' '.join(DEFAULT_JOBS)})"
+        "jobs", nargs="*", metavar="JOB", help=f"jobs to run (default: {' '.join(DEFAULT_JOBS)})"
     )
     _add_places(parser)
     parser.add_argument(
         "--size",
         type=_parse_size,
         metavar="SIZE",
-        help="file size of each process, such as 100MiB, or a share for all processes together of "
-        "the free space of the fullest target, such as 5%%",
+        help="file size of each process, such as 100MiB; or a share of the free space of the "
+        "fullest target for all processes together, such as 5%%",
     )
     parser.add_argument(
         "--runtime",
         type=_parse_time,
         metavar="TIME",
-        help="how long each job runs on each target in each round, such as 10s; it goes over its "
-        "files again and again; a job with verify= may end earlier",
+        help="run time of each job on each target in each round, such as 10s; it repeats its "
+        "files until then. A job with verify= may end earlier",
     )
     parser.add_argument(
         "-s",
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_parse_stop_timeout,
         metavar="TIME",
         default=float(DEFAULT_STOP_TIMEOUT_S),
-        help="time for fio to finish when it must end; then it is killed, and given up after "
+        help="time for fio to finish when it must end; then it is killed, and abandoned after "
         f"another 5 s if it hangs (default: {DEFAULT_STOP_TIMEOUT_S} s)",
     )
     parser.add_argument(
@@ -143,8 +143,8 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="DEVICE",
-        help="let jobs overwrite this device; write it exactly as behind --device; a device in use "
-        "is always refused",
+        help="let jobs overwrite this device; write it exactly as in --device; a device in use is "
+        "always refused",
     )
 
 
@@ -153,7 +153,7 @@ def _parse_size(text: str) -> Size:
     if share is not None:
         value = float(share[1]) / 100
         if not 0 < value <= 1:
-            message = f"a share lies above 0% and not above 100%, got {text}"
+            message = f"must be a share above 0% and at most 100%, got {text}"
             raise argparse.ArgumentTypeError(message)
         return Size(None, value)
     try:

@@ -21,40 +21,38 @@ from replayer.scenario.units import read_size
 _PID = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 NAME = "capture"
-HELP = "record what a command (or running processes) does with files, as a trace"
+HELP = "record the file calls of a command (or of running processes) as a trace"
 
 EXPLANATION = """\
-The files below the roots are listed, the command runs under strace, and the
-recording becomes the folder TRACE. The command's input, output and exit
-status are its own; Ctrl-C reaches it as ever, and what was recorded until
-then is kept.
+The files below the roots are listed, then the command runs under strace. The
+recording becomes the folder TRACE. The command keeps its input, output and exit
+status. Ctrl-C interrupts it as usual, and what was recorded until then is kept.
 
 what it costs
-  Each recorded call (those that take a file name or a descriptor, and those
-  that start or end processes) takes 10 to 30 microseconds longer, more where
-  all CPUs are busy; all other calls run at full speed. Programs that do
-  nothing but file calls on a fast local disk run 5 to 30 times as long, those
-  that wait for a mount or compute hardly longer. What strace costs on this
-  machine is measured first, in a tenth of a second, and taken off when the
-  trace is made. The log takes about 110 bytes a call beside TRACE until it is
-  compiled; where TRACE lies in a root, beside the root. With -p, all calls of
-  the processes are stopped, the recorded ones or not, until Ctrl-C.
+  Each recorded call takes 10 to 30 microseconds longer, and more when all
+  CPUs are busy. Calls with a file name or a descriptor are recorded, and
+  starts and ends of processes. All other calls run at full speed. A program
+  that makes only file calls on a fast local disk runs 5 to 30 times as long.
+  A program that computes, or waits for a mount, runs hardly longer. The
+  overhead of strace on this machine is measured first, in 0.1 s, and
+  subtracted from the trace. Until it is compiled, the log takes about 110
+  bytes a call beside TRACE. If TRACE is in a root, the log is beside the
+  root. With -p, strace stops all calls of the processes, recorded or not,
+  until Ctrl-C.
 
-how true its pauses are
-  What strace adds between two calls varies by more than most programs compute
-  there. A replay at the recorded pace (closed) takes as long as the command
-  did only if that is known from elsewhere: --rehearse 20 runs the command
-  without strace first, 20 times, and as much is left of all pauses as it had
-  CPU time then. So the command must find the same state each time: --prepare
-  makes it. If it worked on one CPU at a time, it is recorded on one, where
-  strace disturbs it least. 'replayer fit' then makes the whole as long as the
-  command was, by replays where it ran.
+accuracy of its pauses
+  The overhead of strace between two calls varies by more than most programs
+  compute there. --rehearse 20 first runs the command 20 times without strace.
+  The pauses are then reduced to the CPU time of these runs. The command must
+  find the same state each time: --prepare restores it. A command that uses one
+  CPU at a time is recorded on one CPU, where strace disturbs it least. After
+  that, 'replayer fit' adjusts the pauses by replays on the same file system.
 
-what it does not see
-  Files that are read or written through mmap, io_uring or libaio: a trace
-  says so. No data is kept, only names, sizes and results. With -p and
-  --keep-raw, the raw log holds the first 256 bytes of what was read and
-  written.
+what it does not record
+  Reads and writes through mmap, io_uring or libaio: the trace counts them as
+  blind spots. Contents of files: the trace has names, sizes and results only.
+  With -p and --keep-raw, the raw log has the first 256 bytes of each read and
+  write.
 
 examples
   replayer capture -o untar -- tar xf linux.tar     refused: which files?
@@ -71,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="TRACE", help="folder to make"
+        "-o", "--output", type=Path, required=True, metavar="TRACE", help="trace folder to create"
     )
     parser.add_argument(
         "--root",
@@ -97,8 +95,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="GLOB",
-        help="leave names (or, with a slash, paths below a root) out of the list of files; their "
-        "calls are recorded all the same; repeatable",
+        help="leave names (or, with a slash, paths below a root) out of the list of files; calls "
+        "on them are still recorded; repeatable",
     )
     parser.add_argument(
         "--keep-raw", action="store_true", help="keep strace's log and the list in TRACE/raw"
@@ -108,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_parse_limit,
         default=LIMIT_BYTES,
         metavar="SIZE",
-        help="disk space for the log: what comes after is not recorded (default: 20 GB)",
+        help="disk space for the log; later calls are not recorded (default: 20 GB)",
     )
     parser.add_argument(
         "--note",
@@ -118,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_rehearsals(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    parser.add_argument("words", nargs="*", metavar="COMMAND", help="what to run, behind --")
+    parser.add_argument("words", nargs="*", metavar="COMMAND", help="command to run, after --")
 
 
 def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
@@ -127,14 +125,14 @@ def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
         type=_parse_times,
         default=0,
         metavar="TIMES",
-        help="first run the command TIMES times without strace, to learn how long it takes and "
-        "computes by itself (it gets no input, and its output is not shown)",
+        help="first run the command TIMES times without strace, to measure its elapsed and CPU "
+        "time (without input; its output is not shown)",
     )
     parser.add_argument(
         "--prepare",
         metavar="COMMAND",
-        help="with --rehearse: shell command to run before each time and before the recording; "
-        "then the roots' file systems write out what is in memory (sync -f)",
+        help="with --rehearse: shell command to run before each run and before the recording; "
+        "then the file systems of the roots are synced (sync -f)",
     )
 
 
@@ -156,7 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _parse_times(text: str) -> int:
     if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_REHEARSALS:
         return int(text)
-    message = f"'{text}' must be a number of times from 1 to {MOST_REHEARSALS:,}"
+    message = f"'{text}' must be a number of runs from 1 to {MOST_REHEARSALS:,}"
     raise argparse.ArgumentTypeError(message)
 
 
@@ -165,7 +163,7 @@ def _parse_pids(text: str) -> list[int]:
     words = re.split(r"[,\s]+", text.strip())
     if all(_PID.fullmatch(word) for word in words):
         return [int(word) for word in words]
-    message = f"'{text}' must be the number of a process, or several with commas between"
+    message = f"'{text}' must be the number of a process, or several separated by commas"
     raise argparse.ArgumentTypeError(message)
 
 
@@ -179,17 +177,17 @@ def _parse_limit(text: str) -> int:
 def _what(arguments: argparse.Namespace) -> RecordedCommand | Attach:
     if bool(arguments.words) == bool(arguments.pids):
         raise ReplayerError(
-            "a capture needs either a command behind -- or -p PID",
+            "a capture needs either a command after -- or -p PID",
             hint="such as: replayer capture -o trace --root site -- tar xf site.tar",
         )
     if arguments.rehearse and arguments.pids:
         raise ReplayerError(
-            "--rehearse runs a command again and again, and -p has none",
-            hint="leave it out, or give the command behind --",
+            "--rehearse runs the command repeatedly, and -p has no command",
+            hint="leave --rehearse out, or give the command after --",
         )
     if arguments.prepare is not None and not arguments.rehearse:
         raise ReplayerError(
-            "--prepare has nothing to do without --rehearse",
+            "--prepare has no effect without --rehearse",
             hint="such as: --rehearse 20 --prepare 'rm -rf copy && mkdir copy'",
         )
     if arguments.words:

@@ -104,9 +104,9 @@ def _amount(value: float) -> str:
 def _check_without(without: Collection[str], known: Collection[str]) -> None:
     for call in without:
         if call not in known:
-            message = f"--without {call}: neither the transaction nor the trace has such a call"
+            message = f"--without {call}: neither the transaction nor the trace has this call"
             if not known:
-                message = f"--without {call} is without effect: nothing is compared"
+                message = f"--without {call} has no effect: nothing is compared"
             hint = nearest_hint(call, sorted(known), kind="calls") if known else "add --against"
             raise AgainstError(message, hint=hint)
 
@@ -129,7 +129,7 @@ def _only_one(summary: PlanSummary, word: str) -> str:
     if len(used) == 1:
         return used[0]
     message = f"--against {word}: {summary.name} has {len(used)} transactions in its mix"
-    raise AgainstError(message, hint=f"say which: --against {used[0]}={word}")
+    raise AgainstError(message, hint=f"give one of them: --against {used[0]}={word}")
 
 
 def _parse(word: str) -> _Pair:
@@ -171,8 +171,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[TRANSACTION=]TRACE[:LABEL]",
-        help="compare the calls of a transaction with those of a trace's requests (repeatable);"
-        " exit code 1 if a share differs by more than 2 percentage points",
+        help="compare the calls of a transaction with those of a trace's requests (repeatable); "
+        "exits with 1 if a share differs by more than 2 percentage points",
     )
     parser.add_argument(
         "--without",
@@ -268,10 +268,9 @@ def _sentence(scenario: Scenario, summary: PlanSummary) -> str:
 def _transaction(transaction: TransactionExpectation, width: int) -> Iterator[str]:
     ops, failing = transaction.ops_total, transaction.failing_lookups
     line = (
-        f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)}"
-        f" op{'s' * (ops != 1)}, {_number(failing)} look-ups meant to fail,"
-        f" reads {format_bytes(transaction.bytes_read)},"
-        f" writes {format_bytes(transaction.bytes_written)}"
+        f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)} "
+        f"op{'s' * (ops != 1)}, {_number(failing)} lookups expected to fail, reads "
+        f"{format_bytes(transaction.bytes_read)}, writes {format_bytes(transaction.bytes_written)}"
     )
     yield line
     row = indent = " " * (width + 2)
@@ -298,7 +297,7 @@ def _dataset(dataset: DatasetSummary) -> str:
 
 def _trace(trace: TraceSummary) -> Iterator[str]:
     own = trace.paths.get("private", 0)
-    apart = f", {format_count(own)} paths are each user's own" if own else ""
+    apart = f", {format_count(own)} paths are private to each user" if own else ""
     yield (
         f"trace         {trace.name}: {format_many(trace.events, 'event')} of"
         f" {format_many(trace.threads, 'thread')}, {format_many(trace.files, 'file')},"
@@ -316,7 +315,7 @@ def _needs(summary: PlanSummary) -> str:
     )
     grows = any(t.bytes_written and t.share for t in summary.transactions)
     if grows and not summary.growth_known:
-        return f"{text}, and what the transactions write"
+        return f"{text}, plus what the transactions write"
     return text
 
 

@@ -23,7 +23,7 @@ from replayer.supervisor import hung_calls
 R = TypeVar("R")
 
 NAME = "clean"
-HELP = "remove what killed runs left below a folder: only folders that a run has marked as its own"
+HELP = "remove the folders that killed runs left; only folders that a run marked are removed"
 PREFIX = "replayer-"
 THREADS = 8  # chosen: as runs remove theirs
 HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
@@ -42,9 +42,11 @@ class RemovalError(ReplayerError):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a target, or a folder")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be removed")
     parser.add_argument(
-        "--force", action="store_true", help="remove folders whose run is (or may be) alive, too"
+        "--force",
+        action="store_true",
+        help="also remove folders of a run that is, or may be, alive",
     )
 
 
@@ -229,7 +231,7 @@ def open_folder(path: Path) -> Sandbox:
     except ValueError as error:
         message = f"{path}: was not made by a run: {error}"
         raise ReplayerError(
-            message, hint=f"only folders with the file {MARKER} are removed"
+            message, hint=f"replayer removes only folders that contain the file {MARKER}"
         ) from error
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -241,15 +243,15 @@ def refuse_living(sandbox: Sandbox) -> None:
     Raises:
         ReplayerError: Names the run.
     """
-    hint = "end it first, or add --force"
+    hint = "end it first, or use --force"
     owner = owner_in(sandbox.note)
     if owner is None:
         return
     if owner.elsewhere:
-        message = f"{sandbox.path}: its run was started {owner.elsewhere}, and may go on there"
+        message = f"{sandbox.path}: its run was started {owner.elsewhere} and may still be running"
         raise ReplayerError(message, hint=hint)
     if owner.is_another:
-        message = f"{sandbox.path}: its run still goes on (process {owner.process.pid})"
+        message = f"{sandbox.path}: its run is still running (process {owner.process.pid})"
         raise ReplayerError(message, hint=hint)
 
 
@@ -262,8 +264,8 @@ def refuse_young(folder: Path) -> None:
     # The file system's clock is a wall clock, too.
     age_s = datetime.now(UTC).timestamp() - ask(folder, folder.lstat).st_ctime
     if age_s < YOUNG_S:
-        message = f"{folder}: is empty and {max(age_s, 0):.0f} s old: a run may be making it"
-        raise ReplayerError(message, hint=f"try again in {YOUNG_S:.0f} s, or add --force")
+        message = f"{folder}: is empty and {max(age_s, 0):.0f} s old; a run may be creating it"
+        raise ReplayerError(message, hint=f"try again in {YOUNG_S:.0f} s, or use --force")
 
 
 def remove_begun(folder: Path) -> None:
@@ -273,7 +275,7 @@ def remove_begun(folder: Path) -> None:
         ReplayerError: Something is in it by now, or the mount refuses.
     """
     ask(folder, folder.rmdir)
-    _say(f"removed {folder}: empty, a run was killed when it made it")
+    _say(f"removed {folder}: an empty folder of a killed run")
 
 
 def remove(sandbox: Sandbox) -> None:

@@ -54,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="write to a new file instead of printing; its name tells the format "
-        f"({', '.join(suffixes(COMPARISON_FORMS))}), or else it is a table",
+        help="write to a new file instead of printing; its suffix selects the format "
+        f"({', '.join(suffixes(COMPARISON_FORMS))}; otherwise a table)",
     )
 
 

@@ -9,21 +9,21 @@ from replayer.measure.summarise import summarise
 from replayer.report.cost import load_prices, render_costs, work_out
 
 NAME = "cost"
-HELP = "work out what targets cost a month and a million page views, from your prices"
+HELP = "compute costs per month and per million page views, from your prices"
 
 EXPLANATION = """\
-No prices are built in: they change, and differ by region and contract. Yours
-go into a file:
+Prices change, and differ by region and contract: none are built in. Write
+yours into a file:
 
   currency: USD
   stored_gb: 20
   views_per_month: 5000000      # left out: the measured rate, all month long
-  views: [front_page, single_post]   # page views; the bill is of the whole run
+  views: [front_page, single_post]   # page views; the cost is of the whole run
   targets:
     efs: {per_gb_month: 0.30, per_gb_read: 0.03, per_gb_written: 0.06}
     zfs: {per_month: 180}
 
-(the figures are placeholders, not anybody's prices)
+(the prices are placeholders)
 """
 
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     record = load_run(arguments.run)
     if record.damage:
         message = f"{arguments.run}: {record.damage[0]}"
-        raise ReplayerError(message, hint="what was used cannot be billed from a part of it")
+        raise ReplayerError(message, hint="the cost needs the complete record of a run")
     costs = work_out(record, summarise(record), prices)
     print(costs.model_dump_json(indent=2) if arguments.json else render_costs(costs).rstrip("\n"))
     return 0

@@ -12,7 +12,7 @@ from replayer.report.style import Style
 from replayer.run.interruption import Interruption, Level
 
 NAME = "doctor"
-HELP = "look a mount over: its options with advice and sources, and a short probe of its latencies"
+HELP = "inspect a mount: options with advice and sources, and a short latency probe"
 PROBE_S = 8.0  # chosen: with making and removing its files about ten seconds
 
 
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const=None,
         default=PROBE_S,
-        help="look at the options only: write nothing",
+        help="inspect the options only; write nothing",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 

@@ -13,16 +13,15 @@ from replayer.run.options import read_rounds
 from replayer.trace.facts import load_facts
 
 NAME = "fit"
-HELP = "fit the pauses of a rehearsed trace: a replay then takes as long as the command"
+HELP = "fit the pauses of a trace, so that its replay takes as long as the command"
 
 EXPLANATION = """\
-A recording tells how long file calls took and what CPU time the program had
-between them, but not how long its other calls take without the tracer. This
-replays the trace with shorter and longer pauses in a folder of the file
-system where it was recorded, until a replay with '--pace closed' takes as
-long as the command did in its rehearsals, and keeps that in the trace.
-Replays elsewhere then have the same pauses, and the file calls of their own
-target.
+A recording has the times of file calls and the CPU time between them. It does
+not have the time that other calls take without the tracer. This command
+replays the trace with shorter and longer pauses, on the file system of the
+recording. It stops when a replay with '--pace closed' takes as long as the
+command did in its rehearsals, and stores these pauses in the trace. Replays on
+other targets have the same pauses; only the file calls take another time.
 
 example
   replayer capture -o copy --root /srv/site --rehearse 20 \\
@@ -48,10 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=read_rounds,
         default=7,
         metavar="N",
-        help="how often each replay is made; medians count (default: %(default)s)",
+        help="number of replays per setting; the median counts (default: %(default)s)",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--quiet", action="store_true", help="say nothing of the steps")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -65,10 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     wanted_ns = trace.untraced_ns or fit.closed_ns
     print(
-        f"{arguments.trace}: pauses are now {fit.pauses_percent} % of those recorded. On "
+        f"{arguments.trace}: pauses are now {fit.pauses_percent} % of the recorded ones. On "
         f"{fit.filesystem} a closed replay takes {format_time_ns(fit.closed_ns)} "
-        f"({fit.closed_ns / wanted_ns:.2f} of the command's {format_time_ns(wanted_ns)}), "
-        f"one without pauses {format_time_ns(fit.asap_ns)} (medians of {fit.rounds})"
+        f"({fit.closed_ns / wanted_ns:.2f} of the command's {format_time_ns(wanted_ns)}). Without "
+        f"pauses it takes {format_time_ns(fit.asap_ns)} (medians of {fit.rounds})."
     )
     return 0
 

@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="logs of one capture, plain, gz, xz or zst; several (strace -ff) are merged by time, "
-        "which takes stamps of -tt or -ttt",
+        help="logs of one capture, plain or compressed (gz, xz, zst); several logs (strace -ff) "
+        "are merged by time and need the stamps of -tt or -ttt",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="TRACE", help="folder to make"
+        "-o", "--output", type=Path, required=True, metavar="TRACE", help="trace folder to create"
     )
     parser.add_argument(
         "--root",
@@ -48,34 +48,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="directory, as the traced machine named it, whose files are the trace; repeatable",
+        help="directory, as named on the traced machine, whose files are the trace; repeatable",
     )
     parser.add_argument(
         "--format",
         choices=sorted(formats()),
-        help="what the files are; found out if left out",
+        help="format of the files (default: detected)",
     )
     _add_knowledge(parser)
-    parser.add_argument(
-        "--strict", action="store_true", help="refuse logs with lines that are not understood"
-    )
+    parser.add_argument("--strict", action="store_true", help="fail on lines that cannot be parsed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def _add_knowledge(parser: argparse.ArgumentParser) -> None:
-    known = parser.add_argument_group("what the log does not say")
+    known = parser.add_argument_group("what the log does not contain")
     known.add_argument(
         "--tree",
         type=Path,
         metavar="FILE",
-        help="files below the roots before: tab-separated path, type, size, mode, link "
-        "(a capital letter for the type: names are escaped as in C)",
+        help="files below the roots before the capture: tab-separated path, type, size, mode, "
+        "link (capital type letters: names are escaped as in C)",
     )
     known.add_argument(
         "--keep",
         choices=("needed", "all"),
         default="needed",
-        help="which files of --tree the trace keeps (default: those it needs)",
+        help="files of --tree to keep in the trace (default: those that events need)",
     )
     known.add_argument(
         "--cwd",
@@ -83,7 +81,7 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[PID=]DIR",
-        help="working directory at the begin, of one process or of all; repeatable",
+        help="working directory at the start, of one process or of all; repeatable",
     )
     known.add_argument(
         "--umask",
@@ -91,8 +89,7 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="[PID=]MASK",
-        help="what creations leave out of their modes at the begin, octal (default: 022), of one "
-        "process or of all; repeatable",
+        help="umask at the start, octal (default: 022), of one process or of all; repeatable",
     )
     known.add_argument(
         "--alias",
@@ -100,28 +97,28 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="LINK=DIR",
-        help="a symlink, outside of the roots, by which programs name the root DIR; repeatable",
+        help="a symlink outside the roots that leads to the root DIR; repeatable",
     )
     known.add_argument(
         "--requests",
         type=Path,
         metavar="FILE",
-        help="when requests were made: tab-separated start, end (s on the log's clock), label; "
-        "blind spots count what is a guess where they overlap, and those without events",
+        help="times of requests: tab-separated start, end (seconds on the log's clock), label. "
+        "Overlaps that need a guess, and requests without events, are counted as blind spots",
     )
     known.add_argument(
         "--marker",
         default=MARKER,
         metavar="PATH",
-        help="a lookup of PATH/NAME begins request NAME, of PATH/end ends it (%(default)s)",
+        help="a lookup of PATH/NAME starts request NAME, of PATH/end ends it (%(default)s)",
     )
     known.add_argument(
-        "--call-stretch-ns", type=int, metavar="N", help="what the tracer added to each call"
+        "--call-stretch-ns", type=int, metavar="N", help="time that the tracer added to each call"
     )
     known.add_argument(
-        "--gap-stretch-ns", type=int, metavar="N", help="what the tracer added between two calls"
+        "--gap-stretch-ns", type=int, metavar="N", help="time that the tracer added between calls"
     )
-    known.add_argument("--note", default="", metavar="TEXT", help="where the log comes from")
+    known.add_argument("--note", default="", metavar="TEXT", help="origin of the log")
 
 
 def run(arguments: argparse.Namespace) -> int:

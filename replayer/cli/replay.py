@@ -7,7 +7,7 @@ from replayer.locust.launch import hand_over
 from replayer.run.options import add_replay_options
 
 NAME = "replay"
-HELP = "replay a trace on one or more targets: the same calls, their times, and what differs"
+HELP = "replay a trace on one or more targets, and report times and divergences"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,7 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "trace",
         metavar="TRACE",
-        help="a trace's folder, or the name of a shipped one such as wordpress/front-warm",
+        help="a trace folder, or the name of a shipped trace such as wordpress/front-warm",
     )
     add_replay_options(parser.add_argument_group("replay"))
     add_run_arguments(parser)

@@ -19,19 +19,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--format",
         choices=tuple(FORMS),
-        help="what to print (default: table); several runs follow each other, as JSON one a line, "
-        "as JUnit in one file with a test suite each",
+        help="what to print (default: table); with several runs, JSON has one run a line and "
+        "JUnit one test suite a run",
     )
     form.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="short for --format json"
+        "--json", dest="format", action="store_const", const="json", help="same as --format json"
     )
     parser.add_argument(
         "-o",
         "--output",
         type=Path,
         metavar="FILE",
-        help="write to a new file instead of printing; without a format its name says which "
-        f"({', '.join(suffixes(FORMS))}), or else it is a table",
+        help="write to a new file instead of printing; its suffix selects the format "
+        f"({', '.join(suffixes(FORMS))}; otherwise a table)",
     )
     form.add_argument(
         "--html",

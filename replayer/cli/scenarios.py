@@ -11,7 +11,7 @@ from replayer.scenario.model import Scenario
 from replayer.scenario.shipped import shipped_scenarios
 
 NAME = "scenarios"
-HELP = "list the scenarios that come with the program"
+HELP = "list the shipped scenarios"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

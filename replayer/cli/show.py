@@ -15,7 +15,7 @@ from replayer.trace.reading import Pauses, believed, count_trace, load_trace
 from replayer.trace.shipped import find_trace
 
 NAME = "show"
-HELP = "show what a trace holds: ops, errors, files, requests, blind spots"
+HELP = "show the content of a trace: ops, errors, files, requests, blind spots"
 COLUMN = 15
 MOST_REQUESTS = 12
 """Chosen: labels of requests that fit on a screen."""
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "trace",
         metavar="TRACE",
-        help="folder of a trace, or the name of a shipped one such as wordpress/front-warm",
+        help="a trace folder, or the name of a shipped trace such as wordpress/front-warm",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -100,7 +100,10 @@ def _events(trace: Mapping[str, Any], size: int) -> str:
 def _requests(trace: Mapping[str, Any]) -> Iterator[str]:
     found = sorted(trace["requests"], key=lambda item: -int(item["count"]))
     if not found:
-        yield _row("requests", "none: nothing was accepted, and no markers or times were given")
+        yield _row(
+            "requests",
+            "none: the log has no accepted connections, and no markers or times were given",
+        )
     for index, item in enumerate(found[:MOST_REQUESTS]):
         mean = item["events"] / max(item["count"], 1)
         text = f"{format_count(item['count'])} x {item['label']} ({mean:,.1f} events each)"
@@ -128,7 +131,10 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         )
     unnamed = repairs.get("unnamed", 0)
     if unnamed:
-        yield _row("", f"{format_many(unnamed, 'name')} made up, which only listings tell of")
+        yield _row(
+            "",
+            f"{format_many(unnamed, 'name')} made up for files that are known only from listings",
+        )
     yield _row(
         "paths",
         f"{format_count(counts['paths'])}:"
@@ -147,10 +153,10 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
     if guessed:
         yield _row(
             "",
-            f"a guess between {guessed} tasks, but for who made whom and who waited:"
-            " their files have no stamps, or coarse ones",
+            f"the order of {guessed} tasks is a guess, except for parents, children and waits: "
+            "their log files have no time stamps, or coarse ones",
         )
-        yield _row("", "record with strace -f, or with -ff -ttt, to have it known")
+        yield _row("", "record with strace -f, or with -ff -ttt, to get the exact order")
 
 
 def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
@@ -171,8 +177,8 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     if counts["tree_repairs"]["unexplained"]:
         yield _row(
             "",
-            f"{counts['tree_repairs']['unexplained']} results do not fit the tree:"
-            " something untraced changed it",
+            f"{counts['tree_repairs']['unexplained']} results contradict the tree: an untraced "
+            "program changed it",
         )
     yield _row("blind spots", _counted(trace["blind_spots"]) or "none seen")
     yield _row("calibration", _calibration(trace["calibration"]))
@@ -205,8 +211,8 @@ def _calibration(calibration: Mapping[str, Any]) -> str:
         if any(value is not None for value in values)
     ]
     if not parts:
-        return "not known: nothing is subtracted"
-    rest = "; pauses are cut to the CPU time that the program had" if by_cpu_time else ""
+        return "unknown: nothing is subtracted"
+    rest = "; pauses are limited to the CPU time of the program" if by_cpu_time else ""
     return f"the tracer added {' and '.join(parts)}{rest}"
 
 
@@ -214,16 +220,16 @@ def _untraced(untraced: Mapping[str, int]) -> str:
     elapsed, computed = (format_time_ns(untraced[name]) for name in ("elapsed_ns", "user_ns"))
     runs = format_many(untraced["runs"], "run")
     return (
-        f"without the tracer the command took {elapsed} (median of {runs}), {computed} of it"
-        " outside of the kernel"
+        f"without the tracer the command took {elapsed} (median of {runs}), {computed} of it in "
+        "user space"
     )
 
 
 def _fit(fit: Mapping[str, Any]) -> str:
     took, without = (format_time_ns(fit[name]) for name in ("closed_ns", "asap_ns"))
     return (
-        f"pauses fitted on {fit['filesystem']}: {fit['pauses_percent']} % of those recorded; a"
-        f" closed replay took {took} there, one without pauses {without}"
+        f"pauses fitted on {fit['filesystem']}: {fit['pauses_percent']} % of the recorded ones; "
+        f"there a closed replay took {took}, one without pauses {without}"
     )
 
 

@@ -21,23 +21,26 @@ from replayer.study.results import fill_tables, find_stand_outs, find_verdicts, 
 from replayer.study.table import Remarks, render_study
 
 NAME = "study"
-HELP = "repeat a published study on targets of your own, beside the published figures"
+HELP = "repeat a published study on your targets, next to the published figures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "study", nargs="?", metavar="NAME", help="a study's letter or name; none lists them"
+        "study",
+        nargs="?",
+        metavar="NAME",
+        help="letter or name of a study (default: list the studies)",
     )
     parser.add_argument(
         "--target",
         action="append",
         default=[],
         metavar="[NAME=]PATH",
-        help="a folder on a mount to measure; repeatable. Without any, the published tables",
+        help="a folder on a mount to measure; repeatable (default: show the published tables)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="end within 3 minutes: shorter, smaller, one round"
+        "--quick", action="store_true", help="finish within 3 minutes: shorter, smaller, one round"
     )
     parser.add_argument(
         "--rounds",
@@ -46,27 +49,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="turns of each target; not with --quick",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="the study's folder")
     parser.add_argument(
-        "--resume", type=Path, metavar="DIR", help="go on with an interrupted study"
+        "-o", "--output", type=Path, metavar="DIR", help="folder of the study's records"
     )
+    parser.add_argument("--resume", type=Path, metavar="DIR", help="continue an interrupted study")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-    parser.add_argument("--quiet", action="store_true", help="say nothing of the steps")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run, resume, show or list studies."""
     if arguments.resume is not None:
-        _refuse_beside("--resume goes on as the study began", arguments, *_OF_A_START, "study")
+        _refuse_beside("--resume keeps the options of the study", arguments, *_OF_A_START, "study")
         journal = resume_study(arguments.resume, quiet=arguments.quiet)
         return _end(load_study(journal.state.study), journal, arguments)
     if arguments.study is None:
-        _refuse_beside("no study is named", arguments, *_OF_A_START, "json", "quiet")
+        _refuse_beside("no study is given", arguments, *_OF_A_START, "json", "quiet")
         _list_studies()
         return 0
     study = load_study(arguments.study)
     if not arguments.target:
-        said = "without --target nothing is measured, and the published tables are shown"
+        said = "without --target the published tables are shown and nothing is measured"
         _refuse_beside(said, arguments, *_OF_A_START, "quiet")
         _show(study, None, arguments)
         return 0
@@ -93,7 +96,7 @@ def _refuse_beside(said: str, arguments: argparse.Namespace, *names: str) -> Non
     for name in names:
         if getattr(arguments, name):
             word = arguments.study if name == "study" else f"--{name}"
-            message = f"{word} is without effect: {said}"
+            message = f"{word} has no effect: {said}"
             raise ReplayerError(message, hint=f"leave {word} out; see replayer study --help")
 
 
@@ -101,7 +104,8 @@ def _end(study: Study, journal: Journal, arguments: argparse.Namespace) -> int:
     _show(study, journal, arguments)
     if not all(map(journal.is_done, study.steps)):
         print(
-            f"replayer: not all steps are done; go on with: replayer study --resume {journal.path}",
+            "replayer: some steps are not done; continue with: replayer study --resume "
+            f"{journal.path}",
             file=sys.stderr,
         )
     return exit_code_of(study, journal)

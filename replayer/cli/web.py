@@ -8,7 +8,7 @@ from replayer.run.options import add_scenario_options
 from replayer.run.web_options import add_web_options
 
 NAME = "web"
-HELP = "serve a web page that starts runs, shows them live and compares past ones"
+HELP = "serve a web page that starts runs, shows them live and compares past runs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scenario",
         nargs="?",
         metavar="SCENARIO",
-        help="a scenario's file or name that the form begins with",
+        help="a scenario's file or name that the form starts with",
     )
     add_scenario_options(parser.add_argument_group("scenario"))
     add_run_arguments(parser)

@@ -64,9 +64,9 @@ def test_a_command_that_fails_is_not_recorded(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--rehearse", "0", "--", "true"), "must be a number of times from 1 to 10,000"),
-        (("--rehearse", "2", "-p", "1"), "--rehearse runs a command again and again"),
-        (("--prepare", "true", "--", "true"), "--prepare has nothing to do without --rehearse"),
+        (("--rehearse", "0", "--", "true"), "must be a number of runs from 1 to 10,000"),
+        (("--rehearse", "2", "-p", "1"), "--rehearse runs the command repeatedly"),
+        (("--prepare", "true", "--", "true"), "--prepare has no effect without --rehearse"),
     ],
 )
 def test_what_makes_no_sense_is_refused(shell: Shell, words: tuple[str, ...], said: str) -> None:

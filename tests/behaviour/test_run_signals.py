@@ -266,7 +266,7 @@ def test_a_run_killed_with_9_is_removed_by_clean_and_nothing_else_is(
 
     alive = shell.run("clean", mount)
     assert alive.code == 2
-    assert "still goes on" in alive.err
+    assert "its run is still running" in alive.err
 
     process.kill()
     process.communicate()
@@ -351,9 +351,11 @@ def test_clean_removes_an_empty_folder_that_bears_the_name_of_a_run(
     (mount / "replayer-20261121T000000-0123").symlink_to(other)
     young = shell.run("clean", mount)
     assert young.code == 2
-    assert "a run may be making it" in young.err
+    assert "a run may be creating it" in young.err
     done = shell.run("clean", "--force", mount)
-    assert (done.code, done.out.startswith(f"removed {begun}: empty")) == (0, True), done.err
+    assert (done.code, done.out.startswith(f"removed {begun}: an empty folder")) == (0, True), (
+        done.err
+    )
     assert sorted(path.name for path in mount.iterdir()) == [
         "replayer-20261121T000000-0123",
         "replayer-mine",

@@ -119,7 +119,7 @@ def test_a_step_that_cannot_run_is_named_and_the_others_go_on(shell: Shell) -> N
 def test_words_without_effect_are_refused(shell: Shell, words: list[str], word: str) -> None:
     done = shell.run("study", *words)
     assert done.code == 2
-    assert f"{word} is without effect" in done.err
+    assert f"{word} has no effect" in done.err
 
 
 def test_a_step_ends_with_a_study_that_is_killed_and_the_study_goes_on(

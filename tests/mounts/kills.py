@@ -314,7 +314,7 @@ def _clean(place: Range, wrong: list[str]) -> int:
     """Have the rest removed; one that may be begun only is refused until it is old enough."""
     left = len(place.left())
     done = _command("clean", place.scene.mount)
-    if done.code == REFUSED and "a run may be making it" in done.err:
+    if done.code == REFUSED and "a run may be creating it" in done.err:
         done = _command("clean", "--force", place.scene.mount)
     if done.code:
         wrong.append(f"clean: {done.code} {done.err}")

@@ -8,8 +8,8 @@ from replayer import cli
 @pytest.mark.parametrize(
     ("words", "says", "hint"),
     [
-        ("rnu", "no command 'rnu'", "did you mean run?"),
-        ("frobnicate", "no command 'frobnicate'", "there are: baseline, capture, "),
+        ("rnu", "unknown command 'rnu'", "did you mean run?"),
+        ("frobnicate", "unknown command 'frobnicate'", "commands: baseline, capture, "),
         (
             "run small-reads --cahce cold",
             "unrecognized arguments: --cahce",

@@ -44,7 +44,7 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
             "--i-will-lose-the-data /dev/vdz: is not one of the devices",
         ),
         (("own.fio", "--target=mount", "--size=3"), "has no unit"),
-        (("own.fio", "--target=mount", "--size=101%"), "not above 100%"),
+        (("own.fio", "--target=mount", "--size=101%"), "at most 100%"),
         (("own.fio", "--target=mount", "--runtime=10ms"), "must be at least 1s"),
         (("own.fio", "--target=mount", "--rounds=0"), "must be a whole number from 1 to 1000"),
         (("own.fio", "--target=mount", "--threshold=y.p50 < 1s"), "there are: x"),

@@ -31,10 +31,10 @@ def test_check_shows_what_would_run_and_touches_nothing(
     shown = words(capsys.readouterr().out)
     for piece in (
         "2 users, closed loop: the next transaction at once; 2.00 s measured on each target",
-        "look           90.0 %  4 ops, 0 look-ups meant to fail, reads 10.0 kB, writes 0 B",
+        "look           90.0 %  4 ops, 0 lookups expected to fail, reads 10.0 kB, writes 0 B",
         "dataset       files: 10 files, 2 directories, 100 kB",
         "working set   10 files, 100 kB",
-        "needs         143 kB of free space, 15 inodes, and what the transactions write",
+        "needs         143 kB of free space, 15 inodes, plus what the transactions write",
         "threshold     look.p95 < 200ms",
         "threshold     errors == 0  (default)",
     ):
@@ -190,7 +190,7 @@ def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        (PAGE.replace("front_page=", ""), "has 11 transactions in its mix\nhint: say which"),
+        (PAGE.replace("front_page=", ""), "has 11 transactions in its mix\nhint: give one of them"),
         (PAGE.replace("front_page", "front"), "has no transaction front\nhint: it has front_page"),
         (f"{PAGE}:/none", "has no request /none\nhint: it has /"),
         ("front_page=nowhere:/", "there is no such trace, as a folder or by name"),
@@ -208,8 +208,8 @@ def test_check_refuses_a_comparison_that_cannot_be_made(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--against", PAGE, "--without", "raed"], "has such a call\nhint: did you mean read?"),
-        (["--without", "read"], "--without read is without effect: nothing is compared"),
+        (["--against", PAGE, "--without", "raed"], "has this call\nhint: did you mean read?"),
+        (["--without", "read"], "--without read has no effect: nothing is compared"),
     ],
 )
 def test_check_refuses_to_leave_out_what_there_is_not(

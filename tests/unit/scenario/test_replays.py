@@ -158,7 +158,7 @@ def test_check_prints_the_ops_of_each_request_and_what_is_laid_out(
     path.write_text(TEXT)
     assert main(["check", str(path)]) == 0
     text = capsys.readouterr().out
-    assert "1,133 ops, 128 look-ups meant to fail" in text
+    assert "1,133 ops, 128 lookups expected to fail" in text
     assert "trace         wordpress/front-warm: 11,330 events of 1 thread, 149 files" in text
     assert main(["check", "--json", str(path)]) == 0
     (front, login) = json.loads(capsys.readouterr().out)["traces"]

@@ -184,7 +184,7 @@ def test_an_order_that_stamps_do_not_tell_is_said_to_be_a_guess(
     target = str(tmp_path / "trace")
     assert main(["import", *map(str, logs), "-o", target, "--root", "/srv"]) == 0
     imported = capsys.readouterr().out
-    assert ("a guess between 2 tasks" in imported) is is_guessed
+    assert ("the order of 2 tasks is a guess" in imported) is is_guessed
     assert ("record with strace -f" in imported) is is_guessed
     assert main(["show", target]) == 0
     assert capsys.readouterr().out == imported
