@@ -165,6 +165,9 @@ def check_bounds(book: Book, step: c.StepPart, key: Key) -> None:
     Raises:
         PlanError: It can draw a larger number.
     """
+    if id(step) in book.bounded:
+        return  # a script uses the steps of a sequence many times
+    book.bounded.add(id(step))
     for draw_key, draw in draws_of(step, key):
         _check(book, draw_key, book.largest(draw), MAX_NUMBER)
     if isinstance(step, c.Read | c.AtOffset) and step.do != "pwrite":

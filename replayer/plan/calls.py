@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any
 
@@ -240,11 +240,9 @@ def _list(scope: Scope, step: c.List, key: Key) -> list[PlanStep]:
 
 def _operands(scope: Scope, step: c.OfPath | c.OfFile, key: Key) -> tuple[str, PlanStep]:
     """Return the op of a step and its operands: its own fields, in the form of plan format 1."""
-    base = c.OfFile if isinstance(step, c.OfFile) else c.OfEither
     operands = {
-        OPERANDS.get(name, name): _encode(scope, name, getattr(step, name))
-        for name in type(step).model_fields
-        if name not in base.model_fields
+        operand: _encode(scope, name, getattr(step, name))
+        for name, operand in _own_operands(type(step))
     }
     if isinstance(step, c.OfFile):
         return _of_file(scope, step, {"file": scope.slot(step.file), **operands})
@@ -257,6 +255,14 @@ def _operands(scope: Scope, step: c.OfPath | c.OfFile, key: Key) -> tuple[str, P
     if isinstance(step, c.Symlink):
         operands["target"] = _target(scope, step, key)
     return step.do, {"path": scope.slot(step.slot), **operands}
+
+
+@cache
+def _own_operands(kind: type[c.OfPath | c.OfFile]) -> tuple[tuple[str, str], ...]:
+    """Return the fields that a kind of steps has of its own, each with its name in a plan."""
+    base = c.OfFile if issubclass(kind, c.OfFile) else c.OfEither
+    own = [name for name in kind.model_fields if name not in base.model_fields]
+    return tuple((name, OPERANDS.get(name, name)) for name in own)
 
 
 def _encode(scope: Scope, name: str, value: object) -> object:

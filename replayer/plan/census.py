@@ -140,7 +140,7 @@ class Census:
         """Return what a draw of plan format 1 gives, by the sizes of what slots are bound to."""
         match draw:
             case {"const": value}:
-                return equally([value])
+                return constant(value)
             case {"uniform": [low, high]}:
                 return uniform(low, high)
             case {"table": index}:
@@ -158,12 +158,10 @@ class Census:
         return equally(rows) if rows else ZERO
 
     def _spread_of_pick(self, picker: int) -> Spread:
-        sizes, weights = [], []
-        entries = self.entries(self.body["pickers"][picker]["dataset"])
-        for index, weight in self.picked(picker):
-            sizes.append(entries[index][2])
-            weights.append(weight)
-        return weighted(sizes, weights)
+        entries, picked = self.entries(self.body["pickers"][picker]["dataset"]), self.picked(picker)
+        if len(picked) == 1:
+            return constant(entries[picked[0][0]][2])
+        return weighted([entries[index][2] for index, _ in picked], [each for _, each in picked])
 
     def _picked(self, picker: int) -> list[tuple[int, float]]:
         """Return the entries that a picker may pick, each with its probability."""

@@ -76,7 +76,7 @@ class Pickers:
         return self.add_segments(dataset, "fdl", [[1, entry, 1]])
 
     def _intern(self, row: dict[str, Any]) -> int:
-        key = json.dumps(row, sort_keys=True)
+        key = json.dumps(row)  # all rows have their keys in one order
         if key not in self._index:
             self._index[key] = len(self.rows)
             self.rows.append(row)

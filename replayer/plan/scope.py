@@ -94,7 +94,8 @@ class Book:
         self.traces = Traces(self.entries)
         self.positions: dict[str, dict[str, int]] = {}
         self.signals: dict[str, int] = {}
-        self._largest: dict[int, int] = {}
+        self.bounded: set[int] = set()
+        self._largest: dict[int, int] = {}  # a scenario outlives its compiler: no number twice
 
     def position(self, dataset: str, path: str) -> int | None:
         """Return the index of an entry by its path, or None when the dataset does not hold it."""
@@ -135,7 +136,7 @@ class Book:
             return draw.uniform[1]
         if draw.size_of is not None:
             return self.largest_entry
-        if id(draw) not in self._largest:  # a scenario outlives its compiler: no number twice
+        if id(draw) not in self._largest:
             self._largest[id(draw)] = max(tabulate(draw) or [0])
         return self._largest[id(draw)]
 

@@ -1,7 +1,7 @@
 """Judges the steps of a transaction in order: names are bound and files open before their use."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import reduce
 
 from replayer.scenario.calls import CopyRange, OfEither, OfFile, OfTwoPaths, Open, StepPart, Symlink
@@ -38,6 +38,9 @@ class _State:
     bound: frozenset[str] = frozenset()
     opened: frozenset[str] = frozenset()
 
+    def binding(self, name: str) -> "_State":
+        return self if name in self.bound else _State(self.bound | {name}, self.opened)
+
     def common(self, other: "_State") -> "_State":
         return _State(self.bound & other.bound, self.opened & other.opened)
 
@@ -47,6 +50,8 @@ class _Judge:
     scenario: Scenario
     in_stage: bool = False
     """Whether the steps are those of a stage: its thread has no others to give work to."""
+    ends: dict[tuple[str, _State, bool], _State] = field(default_factory=dict)
+    """Of sequences that were judged: a script uses a few of them thousands of times."""
 
     def block(self, steps: Sequence[StepPart], key: Key, state: _State) -> _State:
         for index, step in enumerate(steps):
@@ -56,8 +61,7 @@ class _Judge:
     def step(self, step: StepPart, key: Key, state: _State) -> _State:
         match step:
             case Use():
-                name = step.sequence
-                return self.block(self.scenario.sequences[name], ("sequences", name), state)
+                return self.sequence(step.sequence, state)
             case Script():
                 return self.script(step, key, state)
             case Pipeline() | Replay() if self.in_stage:
@@ -73,11 +77,16 @@ class _Judge:
             case _:
                 return self.call(step, (*key, step.do), state)
 
+    def sequence(self, name: str, state: _State) -> _State:
+        judged = (name, state, self.in_stage)
+        if judged not in self.ends:
+            steps = self.scenario.sequences[name]
+            self.ends[judged] = self.block(steps, ("sequences", name), state)
+        return self.ends[judged]
+
     def nested(self, step: StepPart, key: Key, state: _State) -> _State:
         self.draws(step, (*key, step.do), state)
-        inside = state
-        if isinstance(step, Each | For):
-            inside = replace(state, bound=state.bound | {step.as_})
+        inside = state.binding(step.as_) if isinstance(step, Each | For) else state
         if isinstance(step, For):
             for index, name in enumerate(step.names):
                 self.template(name, (*key, "for", "names", index), state)
@@ -101,9 +110,7 @@ class _Judge:
         for line in step.lines:
             for name in names_in(line.name):
                 self.need(name, (*key, "script"), state.bound, "bound")
-            inside = replace(state, bound=state.bound | {step.as_})
-            steps = self.scenario.sequences[line.sequence]
-            state = self.block(steps, ("sequences", line.sequence), inside)
+            state = self.sequence(line.sequence, state.binding(step.as_))
         return state
 
     def call(self, step: StepPart, key: Key, state: _State) -> _State:
@@ -120,19 +127,19 @@ class _Judge:
         if place.name is not None:
             self.template(place.name, (*key, "name"), state)
         if place.binds:
-            return replace(state, bound=state.bound | {place.slot})
+            return state.binding(place.slot)
         self.need(place.slot, (*key, "path"), state.bound, "bound")
         return state
 
     def files(self, step: StepPart, key: Key, state: _State) -> _State:
         if isinstance(step, Open):
-            return replace(state, opened=state.opened | {step.slot})
+            return _State(state.bound, state.opened | {step.slot})
         if isinstance(step, OfFile | OfEither) and step.file is not None:
             self.need(step.file, (*key, "file"), state.opened, "open")
         if isinstance(step, CopyRange):
             self.need(step.to, (*key, "to"), state.opened, "open")
         if isinstance(step, OfFile) and step.do == "close":
-            return replace(state, opened=state.opened - {step.file})
+            return _State(state.bound, state.opened - {step.file})
         return state
 
     def draws(self, step: StepPart, key: Key, state: _State) -> None:

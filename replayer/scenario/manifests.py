@@ -130,6 +130,8 @@ def check_path(path: str) -> str | None:
 
 
 def _check_lengths(parts: list[str]) -> str | None:
+    if sum(map(len, parts)) <= MAX_COMPONENT_BYTES and all(map(str.isascii, parts)):
+        return None  # most of them
     try:
         lengths = [len(part.encode()) for part in parts]
     except UnicodeEncodeError:

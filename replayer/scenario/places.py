@@ -71,6 +71,8 @@ Pick = Annotated[
 
 def template_parts(text: str) -> list[tuple[Literal["text", "part"], str]]:
     """Split a template into literal text and placeholders, in order."""
+    if "{" not in text:
+        return [("text", text)] if text else []
     parts: list[tuple[Literal["text", "part"], str]] = []
     end = 0
     for match in _PLACEHOLDER.finditer(text):

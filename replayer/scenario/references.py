@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.ops import TIMED_OPS
-from replayer.scenario.calls import StepPart
+from replayer.scenario.calls import OfTwoPaths, StepPart
 from replayer.scenario.document import Key, ScenarioError, nearest_hint
 from replayer.scenario.draws import Draw
 from replayer.scenario.model import Content, Scenario, is_zeros
@@ -133,14 +133,12 @@ def _check_signals(scenario: Scenario) -> None:
 def places_of(step: StepPart, key: Key) -> list[tuple[Key, Place]]:
     """Return the places that a step names, each with its key, in the order of binding."""
     own = [(key, step)] if isinstance(step, Place) else []
-    to = getattr(step, "to", None)
-    return [*own, ((*key, "to"), to)] if isinstance(to, Place) else [*own]
+    return [*own, ((*key, "to"), step.to)] if isinstance(step, OfTwoPaths) else [*own]
 
 
 def draws_of(step: StepPart, key: Key) -> Iterable[tuple[Key, Draw[int]]]:
     """Yield the draws of a step, each with its key."""
-    for name in type(step).model_fields:
-        value = getattr(step, name)
+    for name, value in vars(step).items():
         if isinstance(value, Draw):
             yield (*key, name), value
 
