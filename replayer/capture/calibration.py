@@ -74,8 +74,8 @@ def measure_tracer(words: Sequence[str], log: Path) -> Calibration | None:
         call_ns=max(round(call_ns - plain_ns), 0),
         gap_ns=max(round(median(gaps)), 0),
         spread=_spread(gaps),
-        method=f"measured at the capture, with {2 * COPIES} calls of dd that take"
-        f" {plain_ns:.0f} ns each without strace",
+        method=f"measured at the capture with {2 * COPIES} calls of dd; one call takes "
+        f"{plain_ns:.0f} ns without strace",
     )
 
 

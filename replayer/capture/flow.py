@@ -69,16 +69,16 @@ def family_to_attach(pids: Sequence[int]) -> list[int]:
 
 def _family(pid: int) -> list[int]:
     if not is_running(pid):
-        raise ReplayerError(f"-p {pid}: no such process", hint="find it with pgrep -a NAME")
+        raise ReplayerError(f"-p {pid}: no such process", hint="find it with: pgrep -a NAME")
     if pid in ancestors_of(os.getpid()):
-        message = f"-p {pid}: this program was started below it and would record itself"
+        message = f"-p {pid}: this program is a descendant of it and would record itself"
         raise ReplayerError(message, hint="start the capture from another terminal")
     family = family_of(pid)
     for member in family:
         tracer = tracer_of(member)
         if tracer:
-            message = f"-p {pid}: process {member} is traced by process {tracer} already"
-            raise TracerError(message, hint="a process can be traced by one program at a time")
+            message = f"-p {pid}: process {member} is already traced by process {tracer}"
+            raise TracerError(message, hint="only one program can trace a process")
     return family
 
 
@@ -91,7 +91,7 @@ def check_command(name: str) -> None:
     if shutil.which(name) is not None:
         return
     message = f"{name}: command not found, or not executable"
-    raise ReplayerError(message, hint="write the command behind --, as in: -- tar xf a.tar")
+    raise ReplayerError(message, hint="write the command after --, as in: -- tar xf a.tar")
 
 
 @dataclass(frozen=True)
@@ -243,8 +243,8 @@ def _warn_of_gaps(root: Root, found: Listed) -> None:
 def _finish(job: _Capture, done: _Done) -> int:
     if done.log_bytes == 0:
         job.staging.remove()
-        message = f"{job.target}: was not made: no call was recorded"
-        raise NothingRecordedError(message, hint="the process made no file call meanwhile")
+        message = f"{job.target}: not created: no call was recorded"
+        raise NothingRecordedError(message, hint="the process made no file call")
     try:
         sidecar, document = _compile(job, done)
     except BaseException:
@@ -281,7 +281,7 @@ def _keep_recording(job: _Capture, states: tuple[ProcessState, ...]) -> None:
         with suppress(OSError):  # what cannot be reached cannot be removed, either
             job.staging.remove()
         return
-    say(f"the recording is kept in {job.staging.folder}; this compiles it:")
+    say(f"the recording is kept in {job.staging.folder}; compile it with:")
     say(f"  {way_to_compile(job.staging, job.target, _known(job, states))}")
 
 
@@ -319,7 +319,7 @@ def _note(order: CaptureOrder) -> str:
 def _describe(job: _Capture, done: _Done) -> Sidecar:
     what, states = job.order.what, done.before.states
     is_launch = isinstance(what, RecordedCommand)
-    cut = (f"{done.cut_bytes:,} bytes behind --limit were cut off",) if done.cut_bytes else ()
+    cut = (f"{done.cut_bytes:,} bytes beyond --limit were cut off",) if done.cut_bytes else ()
     return Sidecar(
         kind="command" if is_launch else "attached",
         command=what.command if isinstance(what, RecordedCommand) else (),
@@ -367,7 +367,7 @@ def _summary(job: _Capture, done: _Done, document: dict[str, Any]) -> str:
         return f"warning: {job.target}: {message}\nhint: {hint}"
     events = format_count(counts["events"])
     size = format_bytes(done.log_bytes)
-    then = "look at it with replayer show"
+    then = "show it with: replayer show"
     if done.rehearsals is not None:
-        then += ", and fit its pauses with replayer fit"
+        then += ", then fit its pauses with: replayer fit"
     return f"{job.target}: {events} events from {size} of log; {then}"

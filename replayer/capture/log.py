@@ -57,7 +57,7 @@ class StraceLog:
     def reason(self) -> str:
         """Why it is full, in words to follow its name."""
         if self.trouble is not None:
-            return f"cannot be kept in bounds any more ({self.trouble})"
+            return f"can no longer be limited ({self.trouble})"
         return f"has reached {self.limit_bytes:,} bytes"
 
     def first_process(self) -> int | None:

@@ -176,8 +176,10 @@ def _broken(status: int, command: int | None) -> str:
     """Strace ends by the signal that ended its command; here it was its own end."""
     rest = ""
     if command is not None and is_running(command):
-        rest = f"; process {command} still runs, and its recorded calls fail with ENOSYS: end it"
-    return f"strace was ended by signal {-status}, and the recording with it{rest}"
+        rest = (
+            f"; process {command} is still running, and its recorded calls fail with ENOSYS: end it"
+        )
+    return f"strace was killed by signal {-status}; the recording stopped{rest}"
 
 
 def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
@@ -213,7 +215,7 @@ class _CommandEnder:
         if command is not None and is_running(command) and self._received <= _PATIENCE:
             if notice.sender is Sender.PROCESS:  # a terminal has told the command itself
                 _send([command], notice.signal)
-            say("waiting for the command to end; what was recorded will be kept")
+            say("waiting for the command to end; the calls recorded so far are kept")
         elif self._kill_at_ns is None:
             self._kill_at_ns = time.monotonic_ns() + GRACE_NS
             say("ending all recorded processes")
@@ -229,7 +231,7 @@ class _CommandEnder:
         self._tell_of_rest()
         if self._log.is_full and not self._is_told_of_limit:
             self._is_told_of_limit = True
-            say(f"the log {self._log.reason}: nothing more is recorded")
+            say(f"the log {self._log.reason}: recording stops")
         return True
 
     def _tell_of_rest(self) -> None:
@@ -240,11 +242,11 @@ class _CommandEnder:
         if rest:
             self._is_told_of_rest = True
             self._remarks.append(
-                f"{len(rest)} processes outlived the command and were recorded to their end"
+                f"{len(rest)} processes outlived the command and were recorded until they ended"
             )
             numbers = ", ".join(str(pid) for pid in rest[:8])
-            say(f"the command has ended; what it started is still recorded (process {numbers})")
-            say("Ctrl-C ends these processes; use -p to record a service that goes on")
+            say(f"the command has ended; its descendants are still recorded (process {numbers})")
+            say("Ctrl-C ends these processes; record a service with -p")
 
 
 class _AttachedEnder:
@@ -278,8 +280,8 @@ class _AttachedEnder:
         if time.monotonic_ns() < self._give_up_at_ns:
             return True
         self._remarks.append(
-            f"strace (process {self._strace.pid}) still waits for a process that hangs in the "
-            "kernel, and will let go of it by itself; do not kill it with SIGKILL"
+            f"strace (process {self._strace.pid}) waits for a process that hangs in the kernel, "
+            "and detaches later; do not kill it with SIGKILL"
         )
         return False
 
@@ -290,7 +292,9 @@ class _AttachedEnder:
         missed = [pid for family in families for pid in family if tracer_of(pid) != strace]
         if missed and tracees_of(strace):
             numbers = ", ".join(str(pid) for pid in missed[:8])
-            self._remarks.append(f"not recorded, since they started just then: process {numbers}")
+            self._remarks.append(
+                f"not recorded, because they were just starting: process {numbers}"
+            )
 
     def _detach(self, number: signal.Signals) -> None:
         self._give_up_at_ns = time.monotonic_ns() + DETACH_NS

@@ -37,39 +37,39 @@ class LostLogError(ReplayerError):
     exit_code = EXIT_ENVIRONMENT
 
     def __init__(self, path: Path, reason: str) -> None:
-        message = f"{path}: the log {reason}: what was recorded is lost"
-        super().__init__(message, hint="-o says where it is written: name a disk of this machine")
+        message = f"{path}: the log {reason}: the recording is lost"
+        super().__init__(message, hint="give -o a path on a local disk")
 
 
 def explain_refusal(said: str) -> TracerError:
     """Return the error for what strace said when it failed."""
-    first = said.splitlines()[0] if said else "it ended without a word"
+    first = said.splitlines()[0] if said else "it exited without a message"
     lowered = said.lower()
     if "no such process" in lowered:
         return TracerError(f"strace could not attach: {first}", hint="the process has ended")
     if "ptrace" in lowered or "not permitted" in lowered or "seize" in lowered:
-        return TracerError(f"strace may not trace here: {first}", hint=_way_out())
-    return TracerError(f"strace failed: {first}", hint="try it: strace -f -o /dev/null true")
+        return TracerError(f"strace cannot trace here: {first}", hint=_way_out())
+    return TracerError(f"strace failed: {first}", hint="test it with: strace -f -o /dev/null true")
 
 
 def _way_out() -> str:
     status = _read_status()
     scope = YAMA.read_text().strip() if YAMA.exists() else ""
     if status.get("TracerPid", "0") != "0":
-        return "this program is itself being traced, and nothing can be traced twice"
+        return "this program is traced itself, and a process has only one tracer"
     if scope == _NOBODY:
-        return "kernel.yama.ptrace_scope is 3: tracing is off until the machine starts anew"
+        return "kernel.yama.ptrace_scope is 3: tracing is disabled until the next boot"
     capable = int(status.get("CapEff", "0"), 16) >> CAP_SYS_PTRACE & 1
     if scope not in ("", "0") and not capable:
-        need = "the process was not started by this command and " if scope == _OTHERS else ""
+        need = "the process is not a child of this command, and " if scope == _OTHERS else ""
         return (
-            f"{need}kernel.yama.ptrace_scope is {scope}: run it as root, "
-            "or sysctl kernel.yama.ptrace_scope=0"
+            f"{need}kernel.yama.ptrace_scope is {scope}: run as root, or set sysctl "
+            "kernel.yama.ptrace_scope=0"
         )
     if status.get("Seccomp", "0") != "0" or not capable:
         return (
             "in a container, add --cap-add=SYS_PTRACE (and --security-opt seccomp=unconfined on "
-            "kernels before 4.8); for a process of another user, run it as root"
+            "kernels before 4.8); for a process of another user, run as root"
         )
     return "the kernel or its security module forbids ptrace(2)"
 

@@ -58,7 +58,7 @@ def check_roots(given: Sequence[Path]) -> tuple[Root, ...]:
     if not given:
         raise ReplayerError(
             "a capture needs at least one --root",
-            hint="name the directory whose files are meant, such as --root /srv/www",
+            hint="name the directory of the files to record, such as --root /srv/www",
         )
     absolutes: list[Path] = []
     for path in given:
@@ -81,11 +81,13 @@ def doubts_of(roots: Sequence[Root], target: Path) -> list[str]:
     for root in roots:
         text = str(root.absolute)
         if root.file_system in MADE_BY_KERNEL:
-            doubts.append(f"{text} is a {root.file_system}: the kernel makes its files as it goes")
+            doubts.append(f"{text} is a {root.file_system}: the kernel generates its files")
         if text in OF_THE_SYSTEM:
-            doubts.append(f"{text} is the system's: the trace will hold what every program does")
+            doubts.append(
+                f"{text} is a system directory: the trace will contain what all programs do"
+            )
         if target.is_relative_to(root.absolute):
-            doubts.append(f"{target} lies in the root {text}: later captures will list it")
+            doubts.append(f"{target} is inside the root {text}: later captures will list it")
     return doubts
 
 
@@ -98,15 +100,15 @@ def _check(path: Path) -> Path:
     try:
         absolute = path.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it leads to itself"
+        reason = error.strerror if isinstance(error, OSError) else "it is a symlink loop"
         message = f"--root {path}: {reason}"
-        raise ReplayerError(message, hint="it must be a directory that exists") from error
+        raise ReplayerError(message, hint="it must be an existing directory") from error
     if not absolute.is_dir():
-        raise ReplayerError(f"--root {path}: is no directory", hint="name the directory it is in")
+        raise ReplayerError(f"--root {path}: is not a directory", hint="name its directory")
     if absolute == Path("/"):
         raise ReplayerError(
             f"--root {path}: must be a directory below /",
-            hint="name the application's directories: a whole machine is no workload",
+            hint="name the directories of the application, not the whole system",
         )
     return absolute
 
@@ -114,8 +116,8 @@ def _check(path: Path) -> Path:
 def _refuse_nested(absolute: Path, others: Sequence[Path]) -> None:
     for other in others:
         if absolute.is_relative_to(other) or other.is_relative_to(absolute):
-            message = f"--root {other} and {absolute} lie inside each other"
-            raise ReplayerError(message, hint="name the outer one only")
+            message = f"--root {other} and --root {absolute}: one is inside the other"
+            raise ReplayerError(message, hint="give only the outer one")
 
 
 def _tops(absolutes: Sequence[Path]) -> list[str]:

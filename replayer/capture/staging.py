@@ -74,8 +74,8 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         UnmadeTraceError: Nothing can be made beside it.
     """
     if os.path.lexists(target):
-        message = f"{target}: exists already"
-        raise ReplayerError(message, hint="name a trace that does not exist yet; none is replaced")
+        message = f"{target}: already exists"
+        raise ReplayerError(message, hint="name a new trace; existing traces are not replaced")
     try:
         beside = _make_in(target.parent, target)
     except OSError as error:
@@ -95,8 +95,8 @@ def _make_outside(target: Path, root: Path, roots: Sequence[Path]) -> Path:
         if _root_of(place, roots) is None:
             with suppress(OSError):
                 return _make_in(place, target)
-    message = f"{target}: lies in the root {root}, and the folder that holds it cannot be written"
-    raise ReplayerError(message, hint="name a trace outside of the roots")
+    message = f"{target}: is in the root {root}, and its parent directory is not writable"
+    raise ReplayerError(message, hint="name a trace outside the roots")
 
 
 def _root_of(path: Path, roots: Sequence[Path]) -> Path | None:

@@ -113,7 +113,7 @@ def find_strace() -> Strace:
     """
     path = shutil.which("strace")
     if path is None:
-        raise TracerError("strace was not found: a capture needs it", hint=INSTALL)
+        raise TracerError("strace was not found; a capture needs it", hint=INSTALL)
     version = _parse_version(_ask(path, "--version"), path)
     if version < OLDEST:
         message = f"{path}: version must be at least 5.15, got {version[0]}.{version[1]}"

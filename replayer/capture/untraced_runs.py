@@ -153,7 +153,7 @@ def _time(command: Sequence[str], what: str, inbox: Inbox) -> tuple[int, int, in
     ended = f"{what} ended with exit status {status}"
     raise ReplayerError(
         f"{ended}: {said}" if said else ended,
-        hint="nothing was recorded; --prepare 'COMMAND' puts back what the last run changed",
+        hint="nothing was recorded; --prepare 'COMMAND' restores what the previous run changed",
     )
 
 
@@ -200,8 +200,8 @@ def _start(command: Sequence[str], errors: BinaryIO, inbox: Inbox) -> int:
             setsigdef=_IGNORED_BY_PYTHON,
         )
     except OSError as error:
-        message = f"{command[0]}: cannot be run: {error.strerror}"
-        hint = "a script needs a first line such as #!/bin/sh; nothing was recorded"
+        message = f"{command[0]}: cannot be executed: {error.strerror}"
+        hint = "nothing was recorded; a script needs a first line such as #!/bin/sh"
         raise ReplayerError(message, hint=hint) from error
 
 

@@ -57,14 +57,15 @@ def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
     for worker in pool.workers:
         spoken = worker.hello["protocol"]
         if spoken != PROTOCOL:
-            message = f"{worker} speaks protocol {spoken}, this master {PROTOCOL}"
+            message = f"{worker}: uses protocol {spoken}, this master uses {PROTOCOL}"
             raise ReplayerError(message, hint="install the same version of replayer on both")
         names = tuple(worker.hello["targets"])
         if names != wanted:
             message = (
-                f"{worker}: its targets are named {', '.join(names)}, the run's {', '.join(wanted)}"
+                f"{worker}: its targets are {', '.join(names)}, the targets of the run are "
+                f"{', '.join(wanted)}"
             )
-            hint = "name them alike everywhere: --target NAME=PATH; the paths may differ"
+            hint = "use the same names everywhere: --target NAME=PATH; paths may differ"
             raise ReplayerError(message, hint=hint)
     return wanted
 
@@ -103,7 +104,7 @@ def agree(
     for worker in pool.workers:
         if worker.lost is not None:
             message = f"{worker} is lost: it {worker.lost}"
-            raise LostWorkerError(message, hint="nothing was run yet; start it again")
+            raise LostWorkerError(message, hint="nothing has run yet; start it again")
     for worker, facts in zip(pool.living, found, strict=True):
         worker.facts = facts
     return Agreement(
@@ -123,10 +124,10 @@ def _refuse_signals(plan: Plan) -> None:
     limits, and be counted as users who have not seen what was there.
     """
     if plan.keeps_step:
-        message = f"{plan.name}: its users wait for each other, which users of one process can"
+        message = f"{plan.name}: its users wait for each other, which works only in one process"
         hint = (
-            "run it without --processes or --master; a target with two mount points is two "
-            "clients: --target NAME=PATH,PATH"
+            "run it without --processes or --master; for two mount points use --target "
+            "NAME=PATH,PATH"
         )
         raise ReplayerError(message, hint=hint)
 
@@ -154,13 +155,13 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
     found = make_workload(own, told["rounds"])
     if found.plan.fingerprint != told["fingerprint"]:
         message = (
-            f"{found.source}: its plan is {found.plan.fingerprint[:SHORT]}, the master's "
-            f"{told['fingerprint'][:SHORT]}"
+            f"{found.source}: its plan is {found.plan.fingerprint[:SHORT]}, the plan of the master "
+            f"is {told['fingerprint'][:SHORT]}"
         )
         alike = "scenario" if settings.replay is None else "trace, options of the replay (--pace …)"
         hint = (
-            f"give master and workers the same {alike} and version, or start the worker without "
-            'one: locust -f "$(replayer locustfile)" --worker'
+            f"give master and workers the same {alike} and version; or start the worker without a "
+            'scenario: locust -f "$(replayer locustfile)" --worker'
         )
         raise ReplayerError(message, hint=hint)
     return found
@@ -186,15 +187,17 @@ def refuse_differences(settings: Settings, terms: ClusterSettings, told: Mapping
     for name, (mine, masters) in own.items():
         if mine is not None and mine != masters:
             message = f"{name} {_shown(mine)}: the master has {_shown(masters)}"
-            raise ReplayerError(message, hint="leave it out here: the master decides that for all")
+            raise ReplayerError(
+                message, hint="leave it out here; the master sets it for all workers"
+            )
 
 
 def _refuse_paths(settings: Settings, told: Mapping[str, Any]) -> None:
     """Refuse changes by which a master would have a worker read what its user has not named."""
     for change in told["changes"]:
         if change not in settings.changes and names_file(change):
-            message = f"--set {change}: names a file, and no path is taken from a master"
-            hint = "give this worker the same --set, or start it without a scenario of its own"
+            message = f"--set {change}: names a file, and a worker takes no path from the master"
+            hint = "give this worker the same --set, or start it without a scenario"
             raise ReplayerError(message, hint=hint)
 
 
@@ -224,6 +227,6 @@ def _shipped(row: Mapping[str, Any], source: str) -> TraceFacts:
         facts = load_facts(str(folder), Path())
         if facts.sha256 == row["sha256"]:
             return facts
-    message = f"{source}: replays trace {row['name']}, which does not come with the program"
-    hint = "traces do not come from the master: give the worker the same --scenario or --trace"
+    message = f"{source}: replays trace {row['name']}, which is not a shipped trace"
+    hint = "the master does not send traces: give the worker the same --scenario or --trace"
     raise ReplayerError(message, hint=hint)

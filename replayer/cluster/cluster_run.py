@@ -34,7 +34,7 @@ from replayer.run.targets import NamedTarget
 from replayer.run.writer import RunEnding, RunWriter, TargetsAsFound, load_facts, workload_facts
 
 CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
-LOST = "figures go on without it; it counts again if it comes back"
+LOST = "figures continue without it; it counts again if it returns"
 FAREWELL_S = 5.0  # chosen: time for the workers to hear that there will be no run
 
 
@@ -233,7 +233,7 @@ class ForcedEndError(ReplayerError):
 def _last_words(writer: RunWriter, pool: WorkerPool) -> Iterator[str]:
     """Bring the run folder to its end, where the process has no time to do more."""
     if writer.run is not None and writer.run.status == "running":
-        error = ForcedEndError("its process was told to end, and had to be ended by force")
+        error = ForcedEndError("it did not end in time and was killed")
         writer.end(RunEnding("failed", failure=error))
     yield f"results so far are in {writer.folder.path}"
     if pool.creator is not None:

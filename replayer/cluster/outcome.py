@@ -96,7 +96,7 @@ def _put_away(
     hanging = sorted({at for word in words.values() for at in word.get("hanging", ())})
     primary = pool.primary
     if primary is None:
-        kept = "replayer: the folders of --reuse are as the lost workers have left them"
+        kept = "replayer: the folders of --reuse are as the lost workers left them"
         return Leftovers(
             (), (kept if pool.creator is None else f"replayer: {pool.creator.leaves}",)
         )
@@ -147,18 +147,20 @@ def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
         for loss in client.losses:
             if loss.back_s is None:
                 fewer = (
-                    f"and from then on come from {len(clients) - 1} of {len(clients)} clients or "
-                    "fewer"
+                    f"after that the figures come from at most {len(clients) - 1} of "
+                    f"{len(clients)} clients"
                 )
-                rest = fewer if loss.measuring else "and its last ones may be missing"
+                rest = fewer if loss.measuring else "and its last results may be missing"
                 message = (
-                    f"{who} is lost since {loss.at_s:.1f} s: it {loss.why}; figures hold what it "
+                    f"{who} was lost at {loss.at_s:.1f} s: it {loss.why}; figures include what it "
                     f"had sent, {rest}"
                 )
-                hint = f"its own records are in {client.folder} there"
+                hint = f"its own records are in {client.folder} on that machine"
             else:
-                message = f"{who} was lost from {loss.at_s:.1f} to {loss.back_s:.1f} s: {loss.why}"
-                hint = "calls that were under way then took as long, and are in the figures"
+                message = (
+                    f"{who} was lost from {loss.at_s:.1f} s to {loss.back_s:.1f} s: {loss.why}"
+                )
+                hint = "calls in progress took that much longer, and are in the figures"
             yield RunWarning(kind="other", message=message, hint=hint)
 
 

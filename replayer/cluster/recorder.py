@@ -245,13 +245,13 @@ class MergedRecorder:
 
     def _lose(self, worker: Worker) -> None:
         since_s = self.since_s(worker.was_lost[-1][0])
-        text = f"{worker} is lost since {since_s:.1f} s: it {worker.lost}"
+        text = f"{worker} was lost at {since_s:.1f} s: it {worker.lost}"
         self._tell(worker, "lost", text, since_s)
 
     def _welcome(self, worker: Worker) -> None:
         back_s = self.now_s()
         worker.back_s.append(back_s)
-        text = f"{worker} is back: its results count, and hold the pause"
+        text = f"{worker} is back: its results count and include the gap"
         self._tell(worker, "back", text, back_s)
 
     def _tell(self, worker: Worker, what: str, text: str, at_s: float) -> None:

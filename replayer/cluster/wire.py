@@ -169,7 +169,7 @@ def _read_hello(data: Any) -> Data:  # noqa: ANN401 - any message
 def _read_answer(data: Any) -> Data:  # noqa: ANN401 - any message
     answer = _Answer.model_validate(data)
     if answer.error is None and "found" not in data:
-        message = "an answer without what was found"
+        message = "the answer has no content"
         raise ValueError(message)
     found: Data = data
     return found
@@ -253,8 +253,8 @@ def read_name(word: str) -> str:
         ReplayerError: It would lead elsewhere.
     """
     if NAME.fullmatch(word) is None:
-        message = f"the master named a folder {word[:MOST_SHOWN]!r}, which is no plain name"
-        raise ReplayerError(message, hint="is that a master of replayer?")
+        message = f"the master sent the folder {word[:MOST_SHOWN]!r}, which is not a plain name"
+        raise ReplayerError(message, hint="check that the master is a replayer master")
     return word
 
 
@@ -278,7 +278,7 @@ def unpack_interval(data: object) -> Interval:
     """
     start_ns, end_ns, users, rows = _INTERVAL.validate_python(data)
     if end_ns < start_ns:
-        message = "an interval that ends before it begins"
+        message = "interval end is before its start"
         raise ValueError(message)
     return Interval(start_ns, end_ns, users, tuple(_unpack_row(row) for row in rows))
 

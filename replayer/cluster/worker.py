@@ -51,7 +51,9 @@ class Worker:
     def leaves(self) -> str:
         """What it leaves on its targets if nobody else can remove it, in a line."""
         paths = shlex.join(each[0] for each in self.facts["paths"])
-        return f"{self} may have left its folders behind: replayer clean {paths} removes them there"
+        return (
+            f"{self} may have left folders behind; remove them there with: replayer clean {paths}"
+        )
 
 
 def users_of(number: int, workers: int, users: int) -> range:

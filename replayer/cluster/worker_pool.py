@@ -61,7 +61,7 @@ PREPARING_S = 60.0
 for 20 s. Laying it out, which took a minute, never did for more than one."""
 SILENT = frozenset({"prepare", "create", "join", "engine"})
 """Orders during which a worker may be well and silent: what they do holds the interpreter."""
-TOO_MANY = "the run has begun without this worker"
+TOO_MANY = "the run started without this worker"
 
 
 class LostWorkerError(ReplayerError):
@@ -169,17 +169,19 @@ class WorkerPool:
         begin = looked = time.monotonic()
         reminder = Reminder(begin)
         while len(self._hellos) < count:
-            self._interruption.check(f"waiting for workers: {len(self._hellos)} of {count} there")
+            self._interruption.check(
+                f"waiting for workers: {len(self._hellos)} of {count} connected"
+            )
             now = time.monotonic()
             if now - looked > FORKS_S:
                 looked = now
                 self._check_forks()
             if within_s and now - begin > within_s:
-                message = f"{len(self._hellos)} of {count} workers came within {within_s:g} s"
-                hint = "start the others, or lower --expect-workers"
+                message = f"{len(self._hellos)} of {count} workers connected within {within_s:g} s"
+                hint = "start the missing workers, or lower --expect-workers"
                 raise LostWorkerError(message, hint=hint)
             if reminder.is_due(len(self._hellos), now):
-                say(f"waits for workers: {len(self._hellos)} of {count} are there")
+                say(f"waits for workers: {len(self._hellos)} of {count} connected")
             gevent.sleep(POLL_S)
         if self.others == "wait":
             gevent.sleep(LINGER_S)
@@ -208,8 +210,10 @@ class WorkerPool:
         living = len(living_below(os.getpid())) if self._forked else 0
         if living < self._forked:
             gone = self._forked - living
-            message = f"{gone} of {self._forked} processes ended before the run began"
-            raise LostWorkerError(message, hint="were they killed, for want of memory?")
+            message = f"{gone} of {self._forked} processes ended before the run started"
+            raise LostWorkerError(
+                message, hint="check dmesg: they may have been killed for lack of memory"
+            )
 
     def _kill_lost_forks(self) -> None:
         """Kill forks that are lost; one that leaves by itself ends by itself."""
@@ -367,7 +371,7 @@ class WorkerPool:
         self._looked_s = now
         for worker in self.living:
             if now - max(worker.heard_s, self._awake_s) > self._patience_s:
-                self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
+                self._lose(worker, f"sent nothing for {self._patience_s:g} s")
 
     @property
     def successor(self) -> Worker | None:
@@ -391,7 +395,7 @@ class WorkerPool:
             died without a sign: only an answer proves that the folders are gone.
         """
         for name in self._hellos.keys() - self._by_id.keys():
-            self._turn_away(name, f"the master gave up: {why}", exit_code)
+            self._turn_away(name, f"the master stopped the run: {why}", exit_code)
         successor = self.successor
         told = {"why": why, "then": self.others, "exit_code": exit_code}
         told["heir"] = None if successor is None else successor.number
@@ -420,7 +424,7 @@ class WorkerPool:
             if deadline_s is not None and time.monotonic() > deadline_s:
                 for worker in workers:
                     if self._is_awaited(worker, ticket):
-                        self._lose(worker, "did not do what it was told in time")
+                        self._lose(worker, "did not answer a command in time")
             self._answered.clear()
             self._answered.wait(POLL_S)
 

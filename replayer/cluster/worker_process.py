@@ -196,9 +196,9 @@ class WorkerProcess:
         if name == "dismiss":
             return self._dismiss(DismissedError(told), told)
         if name == "release":
-            return self._release("another run begins, or none")
+            return self._release("the master released this worker")
         if self._run is None:
-            message = f"cannot {name}: nothing was prepared"
+            message = f"cannot {name}: no run is prepared"
             raise ReplayerError(message)
         found = self._run.orders()[name](**told)
         if name == "close":
@@ -235,8 +235,8 @@ class WorkerProcess:
         own = {target.name: target for target in chosen_targets(self._settings)}
         missing = [name for name in names if name not in own]
         if missing:
-            message = f"no target is named {missing[0]} here: {', '.join(own)}"
-            hint = "name them alike everywhere: --target NAME=PATH; the paths may differ"
+            message = f"no target {missing[0]} here, only {', '.join(own)}"
+            hint = "use the same names everywhere: --target NAME=PATH; paths may differ"
             raise ReplayerError(message, hint=hint)
         return tuple(own[name] for name in names)
 
@@ -275,11 +275,11 @@ class WorkerProcess:
             self._port.send_message(
                 wire.NEWS, {"state": replace(self._state(), leaving=LEFT).pack()}
             )
-            self._leave(InterruptedRunError("this worker was ended by its user"))
+            self._leave(InterruptedRunError("its user ended this worker"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
             gevent.spawn(self._port.quit)
         elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
-            message = f"the master gave no sign of life for {self._timeout_s:g} s"
+            message = f"the master sent nothing for {self._timeout_s:g} s"
             self._leave(LostMasterError(message))
             self._clean_up()
             gevent.spawn(self._port.quit)
@@ -306,7 +306,7 @@ class WorkerProcess:
             self._release(why)
             return
         self._over, self._code = why, error.exit_code
-        self._say(f"the master gave up: {why}")
+        self._say(f"the master stopped the run: {why}")
         self._is_tidy.clear()
         try:
             if self._run is not None:
@@ -337,7 +337,7 @@ class WorkerProcess:
         if run is None or run.is_over:
             return
         run.abandon(why)
-        self._say(f"{why}; its part is in {run.folder}", always=True)
+        self._say(f"{why}; its results are in {run.folder}", always=True)
 
     def _clean_up(self) -> None:
         """Nobody else will: remove what this worker made."""

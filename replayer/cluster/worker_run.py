@@ -276,7 +276,7 @@ class WorkerRun:
     @property
     def folder(self) -> str:
         """Where this worker's own records are."""
-        return "nowhere yet" if self._writer is None else str(self._writer.folder.path)
+        return "(not created yet)" if self._writer is None else str(self._writer.folder.path)
 
     @property
     def reporter(self) -> Reporter | None:
@@ -314,12 +314,12 @@ class WorkerRun:
     def last_words(self) -> Iterator[str]:
         """Bring its record to an end, where the process has no time to do more."""
         if self._writer is not None and not self._closed:
-            error = ReplayerError("its process was told to end, and had to be ended by force")
+            error = ReplayerError("it did not end in time and was killed")
             self._writer.end(RunEnding("failed", failure=error))
-        yield f"its part is in {self.folder}"
+        yield f"its results are in {self.folder}"
         if any(target_dir.made_here for target_dir in self._target_dirs) and not self._is_put_away:
             paths = shlex.join(str(target.paths[0]) for target in self.request.targets)
-            yield f"its folders may be left behind: replayer clean {paths} removes them"
+            yield f"folders may be left behind; remove them with: replayer clean {paths}"
 
     def release(self) -> None:
         """Let Locust count by itself again: another part may follow."""

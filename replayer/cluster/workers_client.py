@@ -126,11 +126,11 @@ class WorkersClient(LoadClient):
         return self._refusal(missing[0])
 
     def _refusal(self, worker: Worker) -> LostWorkerError:
-        message = f"{worker} is lost: it {worker.lost or 'did not hand over its results'}"
+        message = f"{worker} is lost: it {worker.lost or 'did not deliver its results'}"
         begun = self._pool.serial > 0
-        hint = "what was measured until then is kept" if begun else "nothing was measured yet"
+        hint = "what was measured so far is kept" if begun else "nothing was measured"
         if not self._goes_on:
-            hint += "; --on-lost-worker continue would go on without it"
+            hint += "; use --on-lost-worker continue to run without it"
         return LostWorkerError(message, hint=hint)
 
     def has_all_users(self) -> bool:

@@ -118,10 +118,9 @@ def _attributes(options: Options, _: Service) -> Advice | None:
     if least >= _LONG_S:
         return None
     says = (
-        f"attributes of a file are trusted for {least} s at least ({_LEAST_S} to {_MOST_S} s "
-        "unless set), then asked for again; where files change with releases only, such as a "
-        "document root, a longer time saves requests, at the price that other clients' changes "
-        "are seen later"
+        f"the client caches attributes of a file for at least {least} s (default {_LEAST_S} to "
+        f"{_MOST_S} s). If files change only with releases, as in a document root, a longer time "
+        "saves requests. Changes by other clients are then seen later"
     )
     source = "nfs(5), options acregmin, acregmax, acdirmin, acdirmax and actimeo"
     return Advice(weight="consider", setting="actimeo", says=says, source=source)
@@ -133,8 +132,8 @@ def _payload(options: Options, service: Service) -> Advice | None:
     if not small:
         return None
     says = (
-        f"requests carry at most that many bytes, the client supports {LARGEST_BYTES}: either "
-        "less was asked for at the mount, or it is all that the server supports"
+        f"a request carries at most this many bytes; the client supports {LARGEST_BYTES}. Either "
+        "the mount asked for less, or the server supports no more"
     )
     source = "nfs(5), options rsize and wsize" + (f"; {_HELPER}" if service in _EFS else "")
     setting = ", ".join(map(options.shown, small))
@@ -151,8 +150,8 @@ def _connections(options: Options, service: Service) -> Advice | None:
         says = "several connections to the server share the load"
         return Advice(weight="good", setting=options.shown("nconnect"), says=says, source=source)
     says = (
-        "all requests share one TCP connection; nconnect=2 to 16 opens several, which may help "
-        "where one of them does not fill the network (measure both: replayer compare)"
+        "all requests share one TCP connection. nconnect=2 to 16 opens several, which helps if "
+        "one does not fill the network. Measure both: replayer compare"
     )
     setting = "nconnect" if number is None else options.shown("nconnect")
     return Advice(weight="consider", setting=setting, says=says, source=source)
@@ -174,15 +173,15 @@ def _helper(options: Options, service: Service) -> Advice | None:
     return Advice(weight="consider", setting="mount helper", says="; ".join(wrong), source=_HELPER)
 
 
-_NOT_CACHED = "attributes are not cached: each stat and each look-up asks the server"
+_NOT_CACHED = "attributes are not cached: each stat and each lookup is a request to the server"
 _CACHING = "nfs(5), options ac / noac and actimeo"
 _NAMES_MISSED = (
-    "look-ups of names that do not exist are asked of the server each time; applications that "
-    "search for files (PHP include paths, WordPress) make many of them"
+    "each lookup of a missing name is a request to the server. Applications that search for files "
+    "(PHP include paths, WordPress) make many of them"
 )
 _ASYNC = (
-    "an export with async answers before data is on stable storage: faster, but a crash of "
-    "the server can lose or corrupt it. "
+    "an async export answers before data is on stable storage. This is faster, but a crash of the "
+    "server can lose or corrupt data. "
 )
 _EXPORTS = "exports(5), options sync and async"
 
@@ -190,15 +189,15 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "warning",
         "soft",
-        "a request that times out ends as an error, and data can be corrupted silently; hard, the "
-        "default, waits until the server answers",
+        "a request that times out fails, which can corrupt data silently. With hard, the default, "
+        "the client waits until the server answers",
         "nfs(5), option soft / hard",
     ),
     FixedAdvice(
         "warning",
         "softerr",
-        "a request that times out ends as an error (ETIMEDOUT), and data can be corrupted "
-        "silently; hard, the default, waits until the server answers",
+        "a request that times out fails with ETIMEDOUT, which can corrupt data silently. With "
+        "hard, the default, the client waits until the server answers",
         "nfs(5), option softerr / hard",
     ),
     FixedAdvice("warning", "noac", f"{_NOT_CACHED}, and writes are synchronous", _CACHING),
@@ -207,7 +206,7 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "warning",
         "lookupcache=none",
-        "every look-up of a name is asked of the server again",
+        "each lookup of a name is a request to the server",
         _LOOKUPS,
     ),
     FixedAdvice("consider", "lookupcache=pos", _NAMES_MISSED, _LOOKUPS),
@@ -217,35 +216,35 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "good",
         "noatime",
-        "has no effect on NFS mounts: neither harm nor help",
+        "has no effect on NFS mounts",
         "nfs(5), 'File timestamp maintenance'",
         lambda options: "noatime" in options or "nodiratime" in options,
     ),
     FixedAdvice(
         "warning",
         "sync",
-        "each write waits until the server has it, at a significant cost",
+        "each write waits until the server has it, which makes writes much slower",
         "nfs(5), 'The sync mount option'",
     ),
     FixedAdvice(
         "warning",
         "nocto",
-        "a file that another client changed may be read as it was: for read-only mounts whose "
-        "data changes occasionally only",
+        "a read may return old data of a file that another client changed. Use it only for "
+        "read-only mounts whose data seldom changes",
         "nfs(5), option cto / nocto",
     ),
     FixedAdvice(
         "warning",
         "local_lock",
-        "locks are kept on this client: two web servers that lock a file of this export (PHP "
-        "sessions, SQLite) do not see each other's",
+        "locks are local to this client. Two web servers that lock a file of this export (PHP "
+        "sessions, SQLite) do not exclude each other",
         "nfs(5), options local_lock and nolock",
         lambda options: "nolock" in options or options.text("local_lock", "none") != "none",
     ),
     FixedAdvice(
         "ask",
         "sync or async export",
-        f"{_ASYNC}Ask the server (exportfs -v)",
+        f"{_ASYNC}Check it on the server: exportfs -v",
         _EXPORTS,
         _always,
         _PLAIN_NFS,
@@ -253,8 +252,7 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "warning",
         "vers=4.0",
-        "NFSv4.1 reads small files in parallel at more than 10,000 a second, NFSv4.0 at less than "
-        "1,000",
+        "NFSv4.1 reads more than 10,000 small files a second in parallel, NFSv4.0 less than 1,000",
         _TIPS,
         lambda options: options.text("vers") in {"4.0", "4"},
         _EFS,
@@ -263,10 +261,10 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "ask",
         "addr",
-        "the server is reached through a process on this machine. With encryption in transit the "
-        "EFS mount helper mounts Amazon EFS so: then its throughput may fall to a baseline when "
-        "burst credits are used up (watch BurstCreditBalance), and each operation has a latency of "
-        "its own, so that many small files stay slow",
+        "a process on this machine connects to the server. The EFS mount helper does this for "
+        "encryption in transit. On Amazon EFS, throughput can then fall to a baseline when burst "
+        "credits are used up: watch BurstCreditBalance. Each operation has a fixed latency, and "
+        "many small files stay slow",
         "Amazon EFS User Guide, 'How the EFS mount helper works'; "
         "AWS Knowledge Center, 'efs-burst-credits'",
         _is_tunnelled,
@@ -275,8 +273,8 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "ask",
         "throughput mode",
-        "in bursting mode throughput falls to a baseline when the credits are used up: watch "
-        "BurstCreditBalance, and let a run last long enough to see it",
+        "in bursting mode, throughput falls to a baseline when the credits are used up. Watch "
+        "BurstCreditBalance, and choose a run time that includes this",
         "AWS Knowledge Center, 'efs-burst-credits'",
         _always,
         _EFS,
@@ -284,8 +282,8 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "consider",
         "small files",
-        "each operation has a latency of its own, so throughput grows with the size of "
-        "operations: many small files stay slow, whatever the options",
+        "each operation has a fixed latency, and throughput grows with the size of operations. "
+        "Many small files stay slow, whatever the options",
         f"{_TIPS}, 'Average I/O size'",
         _always,
         _EFS,
@@ -293,7 +291,7 @@ NFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "ask",
         "sync or async export",
-        f"{_ASYNC}On FSx for OpenZFS sync is an export's default",
+        f"{_ASYNC}On FSx for OpenZFS, exports are sync by default",
         f"{_EXPORTS}; Amazon FSx API Reference, OpenZFSClientConfiguration",
         _always,
         _FSX,
@@ -302,8 +300,8 @@ NFS_RULES: tuple[Rule, ...] = (
 
 
 _UNSAFE = (
-    "the device's own cache is not flushed: a power cut may damage the file system and lose data "
-    "that was fsynced, unless the cache is battery-backed"
+    "the device cache is not flushed. A power cut can damage the file system and lose fsynced "
+    "data, unless the cache has a battery"
 )
 
 
@@ -316,8 +314,8 @@ _DISK: tuple[Rule, ...] = (
     FixedAdvice(
         "consider",
         "strictatime",
-        "neither relatime nor noatime is set, so each read writes the access time; relatime is "
-        "the kernel's default",
+        "neither relatime nor noatime is set: each read writes the access time. relatime is the "
+        "kernel's default",
         "mount(8), option strictatime",
         _writes_each_access,
     ),
@@ -325,7 +323,7 @@ _DISK: tuple[Rule, ...] = (
     FixedAdvice(
         "consider",
         "dirsync",
-        "changes of directories wait for the device",
+        "directory changes wait for the device",
         "mount(8), option dirsync",
     ),
 )
@@ -336,13 +334,13 @@ _EXT: tuple[Rule, ...] = (
     FixedAdvice(
         "consider",
         "data=journal",
-        "all data is written into the journal first, and so twice",
+        "all data is first written to the journal: each byte is written twice",
         "ext4(5), option data",
     ),
     FixedAdvice(
         "warning",
         "data=writeback",
-        "after a crash files may hold old data where new ones were written",
+        "after a crash, files may have old data in place of new data",
         "ext4(5), option data",
     ),
 )
@@ -359,7 +357,7 @@ DISK_RULES: Mapping[str, tuple[Rule, ...]] = {
 _SIZE = FixedAdvice(
     "consider",
     "size",
-    "without a size of its own it grows to half of the memory, which programs then lack",
+    "without size=, it can grow to half of the memory, which programs then lack",
     "tmpfs(5), option size",
     lambda options: "size" not in options,
 )
@@ -368,24 +366,24 @@ SSHFS_RULES: tuple[Rule, ...] = (
     FixedAdvice(
         "ask",
         "dir_cache, dcache_timeout",
-        "sshfs keeps attributes and listings for 20 s unless told otherwise: a stat is fast, and "
-        "what another client changed is seen that much later (measure it: replayer run visibility)",
+        "sshfs caches attributes and listings for 20 s by default. A stat is fast, but changes by "
+        "other clients are seen up to 20 s later. Measure it: replayer run visibility",
         "sshfs(1), options dir_cache and dcache_timeout",
         _always,
     ),
     FixedAdvice(
         "ask",
         "max_conns",
-        "all calls share one SSH connection unless max_conns says otherwise: a large transfer "
-        "holds up small requests",
+        "all calls share one SSH connection unless max_conns is set. A large transfer delays "
+        "small requests",
         "sshfs(1), option max_conns",
         _always,
     ),
     FixedAdvice(
         "ask",
         "sshfs_sync",
-        "writes are sent on without waiting for the server's answer unless sshfs_sync is given: "
-        "an error may come with a later call or with close",
+        "writes do not wait for the server unless sshfs_sync is set. An error may be reported by "
+        "a later call or by close",
         "sshfs(1), option sshfs_sync",
         _always,
     ),

@@ -19,23 +19,22 @@ PHP_ADVICE = (
     Advice(
         weight="consider",
         setting="opcache.validate_timestamps=0",
-        says="with 1, the default, PHP asks the mount for the times of its scripts every "
-        "opcache.revalidate_freq seconds (2 unless set); with 0 it does not, and a deployment must "
-        "reset the cache (opcache_reset() or a reload of PHP)",
+        says="with 1, the default, PHP stats its scripts every opcache.revalidate_freq seconds "
+        "(default 2). With 0 it does not; a deployment must then reset the cache "
+        "(opcache_reset() or a reload of PHP)",
         source=_OPCACHE,
     ),
     Advice(
         weight="consider",
         setting="opcache.max_accelerated_files",
-        says="OPcache has room for 10,000 scripts unless set: a site with more of them does not "
-        "fit",
+        says="the OPcache holds 10,000 scripts by default, too few for a larger site",
         source=_OPCACHE,
     ),
     Advice(
         weight="consider",
         setting="realpath_cache_ttl",
-        says="resolved paths are kept for 120 s, in 4096K, unless set; then they are resolved on "
-        "the mount again",
+        says="resolved paths are cached for 120 s, in 4096K, by default; after that they are "
+        "resolved on the mount again",
         source="PHP source, main/main.c: realpath_cache_size and realpath_cache_ttl",
     ),
 )
@@ -79,7 +78,7 @@ def render_examination(found: Examination, style: Style = PLAIN) -> str:
     lines = (
         *_facts(found),
         *(_advice("advice", found.advice) if found.advice else ("", _NO_ADVICE)),
-        *_advice("if PHP (WordPress) runs from here", found.php),
+        *_advice("if PHP (WordPress) runs from this mount", found.php),
         *_probe(found.probe),
     )
     return style.fit("\n".join((*fold(lines, style), *_left(found.probe)))) + "\n"
@@ -110,7 +109,7 @@ def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
         yield _row(item.weight, f"{item.setting}: {item.says} [{item.source}]")
 
 
-_NO_ADVICE = "advice: none; nothing in the options that can be seen from here calls for any"
+_NO_ADVICE = "advice: none for the options that are visible here"
 
 
 def _probe(probe: Probe | None) -> Iterator[str]:
@@ -120,9 +119,9 @@ def _probe(probe: Probe | None) -> Iterator[str]:
     if probe.ops:
         yield from _timed(probe)
     else:
-        yield "probe: no call was timed: making its files took too long"
+        yield "probe: no call was timed; the files took too long to create"
     if probe.slowly:
-        yield _row("slow", f"answers, but slowly: {', '.join(probe.slowly)}")
+        yield _row("slow", f"answered late: {', '.join(probe.slowly)}")
     for call in probe.hung:
         yield f"  hung: {call}"
 
@@ -130,11 +129,11 @@ def _probe(probe: Probe | None) -> Iterator[str]:
 def _left(probe: Probe | None) -> Iterator[str]:
     """Yield a command that is not folded: it is there to be copied."""
     if probe is not None and probe.left is not None:
-        yield f"  left behind: remove it with: {clean_command(probe.left)}"
+        yield f"  left behind; remove it with: {clean_command(probe.left)}"
 
 
 def _timed(probe: Probe) -> Iterator[str]:
-    yield f"probe: one user for {probe.seconds:.3g} s; files made just before, caches as they are"
+    yield f"probe: one user for {probe.seconds:.3g} s; new files, caches as they are"
     yield f"  {'':24}{'count':>9}{'errors':>8}{'p50':>10}{'p95':>10}{'max':>10}"
     for op in probe.ops:
         times = "".join(f"{_time(time):>10}" for time in (op.p50_ns, op.p95_ns, op.max_ns))

@@ -182,7 +182,7 @@ def _probed_in(place: _Place, files: int, seconds: float) -> Probe:
     took_s = time.monotonic() - began
     entries = f"{layout.done_entries:,} of {layout.total_entries:,} files and folders"
     return Probe(
-        seconds=0, ops=(), slowly=(f"{entries} made in {took_s:.1f} s",), hung=(), left=None
+        seconds=0, ops=(), slowly=(f"{entries} created in {took_s:.1f} s",), hung=(), left=None
     )
 
 

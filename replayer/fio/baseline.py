@@ -172,8 +172,8 @@ def _look_at(places: Sequence[JobPlace]) -> None:
 
 def _places(order: BaselineOrder, works: DirContext) -> tuple[JobPlace, ...]:
     if not order.targets and not order.devices:
-        message = "a target is missing"
-        raise ReplayerError(message, hint="say where to measure: --target [NAME=]PATH")
+        message = "--target is missing"
+        raise ReplayerError(message, hint="name the folder to measure: --target [NAME=]PATH")
     folders = [FolderPlace(target, works) for target in parse_targets(order.targets)]
     devices = parse_devices(order.devices, order.expendable)
     found: tuple[JobPlace, ...] = (
@@ -184,7 +184,7 @@ def _places(order: BaselineOrder, works: DirContext) -> tuple[JobPlace, ...]:
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
         message = f"two targets are named {doubled!r}"
-        raise ReplayerError(message, hint="give each a name of its own: --target NAME=PATH")
+        raise ReplayerError(message, hint="give each target its own name: --target NAME=PATH")
     return found
 
 
@@ -210,7 +210,7 @@ def _long(files: Sequence[JobFile], turns: int) -> str:
     """Say how long so many turns take."""
     each = [seconds_needed(file) for file in files]
     if None in each:
-        return "as long as the work takes"
+        return "until the work is done"
     seconds = sum(filter(None, each)) * turns
     return f"at least {format_time_ns(seconds * 1e9)}, and the time to lay out files"
 

@@ -28,8 +28,8 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_.+ -]+")
 _PATTERN = re.compile(r"(0x[0-9a-fA-F]+|-?[0-9]+|\"[A-Za-z0-9_. -]*\"|%o)+")
 _MEMORIES = frozenset({"malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"})
 
-_WHERE = "leave it out: --target says where, and jobs work on files of their own there"
-_WHICH = "leave it out: --device says which"
+_WHERE = "leave it out: --target sets the place, and jobs work on their own files there"
+_WHICH = "leave it out: --device sets the device"
 
 
 def check_job_file(file: JobFile, device: Path | None) -> JobFile:
@@ -73,10 +73,10 @@ def _refuse_option(option: Option) -> NoReturn:
     word = name.split()[0]
     if word in REASONS or name.startswith(("replay_", "merge_", "trigger")):
         why = REASONS.get(word, "it replays or merges traces")
-        option.place.refuse(f"{word} is not possible here: {why}", "take it out of the file")
+        option.place.refuse(f"{word} is not supported: {why}", "remove it from the file")
     near = difflib.get_close_matches(name, [*ALLOWED, *ALIASES], n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "take it out of the file"
-    option.place.refuse(f"no option that is known here: {name!r}", hint)
+    hint = f"did you mean {near[0]!r}?" if near else "remove it from the file"
+    option.place.refuse(f"unknown option {name!r}", hint)
 
 
 def _text(option: Option) -> str:
@@ -86,7 +86,7 @@ def _text(option: Option) -> str:
 def _check_plain(option: Option) -> None:
     value = _text(option)
     if not _PLAIN.fullmatch(value):
-        option.place.refuse(f"{option.name}={value}: no value that is known here")
+        option.place.refuse(f"{option.name}={value}: unknown value")
 
 
 def _check_time(option: Option) -> None:
@@ -97,14 +97,14 @@ def _check_time(option: Option) -> None:
     _check_plain(option)
     value = _text(option)
     if "(" not in value and any(read_seconds(part) is None for part in value.split("-")):
-        hint = "write a whole number and one of us, ms, s, m, h, d"
+        hint = "write a whole number with us, ms, s, m, h or d"
         option.place.refuse(f"{option.name}={value}: fio would misread this time", hint)
 
 
 def _check_name(option: Option) -> None:
     value = _text(option)
     if not _FILE_NAME.fullmatch(value) or value.startswith("."):
-        option.place.refuse(f"{option.name}={value}: must be a plain name", "without a folder")
+        option.place.refuse(f"{option.name}={value}: must be a plain name", "leave the folder out")
 
 
 def _check_files(option: Option) -> None:
@@ -115,45 +115,45 @@ def _check_files(option: Option) -> None:
 def _check_folder(option: Option) -> None:
     _check_files(option)
     if ":" in _text(option):
-        option.place.refuse(f"{option.name}={option.value}: one folder at most", _WHERE)
+        option.place.refuse(f"{option.name}={option.value}: must be one folder at most", _WHERE)
 
 
 def _check_inside(option: Option, name: str) -> None:
     if name.startswith("/dev/"):
-        hint = f"to measure the device itself: --device {name}; it is then only read"
+        hint = f"to measure the device itself, use --device {name}; it is then only read"
         option.place.refuse(f"{option.name}={name} is a device, not a file of the target", hint)
     if name.startswith("/"):
-        option.place.refuse(f"{option.name}={name} lies outside of the target", _WHERE)
+        option.place.refuse(f"{option.name}={name} is outside the target", _WHERE)
     parts = name.split("/")
     if ".." in parts or not all(_FILE_NAME.fullmatch(part) for part in parts) or name == "-":
-        option.place.refuse(f"{option.name}={name}: no plain name of a file", _WHERE)
+        option.place.refuse(f"{option.name}={name}: must be a plain name", _WHERE)
     if any(part.startswith(".") and part != "." for part in parts):
-        problem = f"{option.name}={name}: names that begin with a dot are the run's own"
-        option.place.refuse(problem, "name it otherwise")
+        problem = f"{option.name}={name}: names that start with a dot are reserved"
+        option.place.refuse(problem, "choose another name")
 
 
 def _check_device(option: Option, device: Path) -> None:
     if Path(_text(option)).resolve() != device:
-        problem = f"filename={option.value} is not the target, which is {device}"
+        problem = f"filename={option.value} is not the target {device}"
         option.place.refuse(problem, _WHICH)
 
 
 def _check_engine(option: Option) -> None:
     value = _text(option)
     if value not in ENGINES:
-        hint = f"possible: {', '.join(sorted(ENGINES))}"
-        option.place.refuse(f"ioengine={value} is not possible here", hint)
+        hint = f"supported: {', '.join(sorted(ENGINES))}"
+        option.place.refuse(f"ioengine={value} is not supported", hint)
 
 
 def _check_memory(option: Option) -> None:
     if _text(option) not in _MEMORIES:
-        problem = f"{option.name}={option.value} is not possible here: it may name a file"
-        option.place.refuse(problem, f"possible: {', '.join(sorted(_MEMORIES))}")
+        problem = f"{option.name}={option.value} is not supported: it may name a file"
+        option.place.refuse(problem, f"supported: {', '.join(sorted(_MEMORIES))}")
 
 
 def _check_pattern(option: Option) -> None:
     if not _PATTERN.fullmatch(_text(option)):
-        problem = f"{option.name}={option.value} is not possible here: it may name a file"
+        problem = f"{option.name}={option.value} is not supported: it may name a file"
         option.place.refuse(problem, 'write a number, 0x… or "text"')
 
 
@@ -210,7 +210,7 @@ def check_values(program: Program, file: JobFile) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"{program.path}: does not run: {error}"
+        message = f"{program.path}: cannot be executed: {error}"
         raise FioError(message) from error
     said = done.stderr.splitlines()
     for number, line in enumerate(said):
@@ -226,7 +226,7 @@ def _refuse(file: JobFile, failed: re.Match[str], reason: str, choices: str) -> 
     found = [choice["choice"] for choice in map(_CHOICE.match, choices.splitlines()) if choice]
     hint = f"possible: {', '.join(found[:MOST_CHOICES])}" if found else "see fio(1)"
     written = name if value is None else f"{name}={value}"
-    _option(file, name, value).place.refuse(f"fio does not take {written}{because}", hint)
+    _option(file, name, value).place.refuse(f"fio rejects {written}{because}", hint)
 
 
 def _option(file: JobFile, name: str, value: str | None) -> Option:

@@ -114,7 +114,7 @@ class FioDeadline:
         """Return for how long no I/O has ended, if that is longer than a limit."""
         now = time.monotonic()
         silent_ns = int((now - max(self._moved, self._started or now)) * 1e9)
-        return [("fio:", "no I/O has ended", silent_ns)] if silent_ns > after_ns else []
+        return [("fio:", "no I/O has completed", silent_ns)] if silent_ns > after_ns else []
 
     def is_over(self) -> bool:
         """Whether it has taken too long."""
@@ -157,8 +157,8 @@ class _ActiveFio:
         try:
             return parse_snapshot(text)
         except ValueError as error:
-            message = f"{self.file.source}: fio printed what no results are made of: {error}"
-            hint = "is the fio of your PATH the real one? what it measured until then is kept"
+            message = f"{self.file.source}: fio printed invalid results: {error}"
+            hint = "check that fio in PATH is the real fio; results so far are kept"
             raise FioError(message, hint=hint) from error
 
     def end(self) -> bool:
@@ -382,15 +382,17 @@ class FioClient(LoadClient):
             append("steady state", self.recorder.now_s, fields)
         for name, number in ending.errors.items():
             outcome = errno.errorcode.get(number, "EIO")
-            self._warn(f"{place.name}: job {name} failed with {outcome}", "see events.jsonl")
+            self._warn(
+                f"{place.name}: job {name} failed with {outcome}", "events.jsonl has the details"
+            )
         if ending.overdue:
-            killed = ", then killed: its last I/Os are in no figure" if ending.given_up else ""
+            killed = ", then killed; its last I/Os are in no figure" if ending.given_up else ""
             message = f"{place.name}: fio did not end in time and was stopped{killed}"
-            self._warn(message, "a call may hang there: see whether the mount still answers")
+            self._warn(message, "a call may hang there; check whether the mount answers")
         self.given_up += ending.given_up
         if ending.hung:
             place.is_hanging = True
-            self._warn(f"{place.name}: fio hangs in the kernel and was left behind", "")
+            self._warn(f"{place.name}: fio hangs in the kernel and was abandoned", "")
 
     def _warn(self, message: str, hint: str) -> None:
         self.warnings.append(RunWarning(kind="other", message=message, hint=hint))
@@ -434,20 +436,20 @@ def _refuse_failure(
     source, code = active.file.source, active.process.ended()
     killed = None if ending.overdue else _killed_by(active.process.messages, code)
     if killed is not None:
-        message = f"{source}: fio did not end by itself: it or a job of it got {killed}"
-        hint = "what it measured until then is kept; dmesg says whether memory was short"
+        message = f"{source}: fio or one of its jobs got {killed}"
+        hint = "results so far are kept; dmesg shows whether memory ran out"
         raise FioError(message, hint=hint)
     done = final is not None and any(
         share.total for job in final.jobs for share in job.shares.values()
     )
     if done or (not code and not ending.errors):
         return
-    ended = "it did not end, and was killed" if ending.overdue else f"exit code {code}"
+    ended = "it did not end and was killed" if ending.overdue else f"exit code {code}"
     said = next((text for text in ending.messages if text), ended)
-    message = f"{source}: fio could not run it: {said}"
+    message = f"{source}: fio failed: {said}"
     everything = " ".join(ending.messages)
     known = (hint for words, hint in _HINTS if words in everything)
-    raise FioError(message, hint=next(known, f"what fio said stands in {events}"))
+    raise FioError(message, hint=next(known, f"the output of fio is in {events}"))
 
 
 def _tells_late(section: Section) -> bool:
@@ -469,9 +471,9 @@ def _killed_by(messages: Sequence[str], code: int | None) -> str | None:
 
 
 _HINTS = (
-    ("O_DIRECT", "this file system has no O_DIRECT: use a job file without direct=1"),
-    ("not loadable", "this fio was built without that ioengine: use psync, or install another fio"),
-    ("io_queue_init", "the kernel refuses more asynchronous I/O: see /proc/sys/fs/aio-max-nr"),
-    ("Operation not permitted", "a container may forbid it: use ioengine=psync or libaio"),
+    ("O_DIRECT", "this file system has no O_DIRECT; use a job file without direct=1"),
+    ("not loadable", "this fio has no such ioengine; use psync, or install another fio"),
+    ("io_queue_init", "the kernel allows no more asynchronous I/O; see /proc/sys/fs/aio-max-nr"),
+    ("Operation not permitted", "a container may forbid it; use ioengine=psync or libaio"),
     ("No space left", NO_ROOM),
 )

@@ -47,13 +47,13 @@ def parse_devices(words: Sequence[str], expendable: Sequence[str]) -> dict[str, 
         label = name if equals else path.name
         if label in found:
             message = f"two devices are named {label!r}"
-            raise ReplayerError(message, hint="give each a name of its own: --device NAME=/dev/…")
+            raise ReplayerError(message, hint="give each device its own name: --device NAME=/dev/…")
         written.add(str(path))
         found[label] = _look_at(path, expendable=str(path) in expendable)
     for other in expendable:
         if other not in written:
-            message = f"--i-will-lose-the-data {other}: is not one of the devices"
-            raise ReplayerError(message, hint=f"it goes with --device {other}, written alike")
+            message = f"--i-will-lose-the-data {other}: is not given with --device"
+            raise ReplayerError(message, hint=f"add --device {other}, written in the same way")
     return found
 
 
@@ -83,7 +83,7 @@ def describe_device(index: int, name: str, device: Device) -> TargetFacts:
         close="client cache",
         fsync="device",
         direct="device, not flushed",
-        says="a buffered write ends in the page cache; direct=1 and fsync reach the device",
+        says="a buffered write ends in the page cache. direct=1 and fsync reach the device",
         unseen="whether the device's own write cache survives a power cut",
         source="open(2), O_DIRECT; fsync(2)",
     )
@@ -96,18 +96,20 @@ def _look_at(path: Path, *, expendable: bool) -> Device:
     try:
         found = path.stat()
     except FileNotFoundError as error:
-        message = f"{path}: there is no such device"
-        raise TargetError(message, hint="lsblk lists the block devices of this machine") from error
+        message = f"{path}: does not exist"
+        raise TargetError(
+            message, hint="list the block devices of this machine with: lsblk"
+        ) from error
     except OSError as error:
         raise explain(path, error) from error
     if not stat.S_ISBLK(found.st_mode):
-        message = f"{path}: is no block device"
-        raise ReplayerError(message, hint="folders are named with --target")
+        message = f"{path}: is not a block device"
+        raise ReplayerError(message, hint="name folders with --target")
     number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
     for mount in load_mountinfo():
         if mount.device == number:
             message = f"{path}: is mounted on {mount.point}"
-            raise MountError(message, hint="a mounted device is measured through --target")
+            raise MountError(message, hint="measure a mounted device through --target")
     descriptor = claim_device(path)
     try:
         return Device(path.resolve(), os.lseek(descriptor, 0, os.SEEK_END), expendable)
@@ -128,5 +130,5 @@ def claim_device(path: Path) -> int:
         return os.open(path, os.O_RDONLY | os.O_EXCL | os.O_CLOEXEC)
     except OSError as error:
         message = f"{path}: is in use or cannot be opened: {error.strerror}"
-        hint = "a device that is mounted, swapped to or part of another one is never measured"
+        hint = "a device that is mounted, used as swap or part of another device cannot be measured"
         raise MountError(message, hint=hint) from error

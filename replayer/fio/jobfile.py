@@ -102,7 +102,7 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
     """
     if len(text) > MOST_BYTES:
         JobFileLine(source, 1).refuse(
-            f"a job file has at most {MOST_BYTES:,} bytes, got {len(text):,}"
+            f"a job file must have at most {MOST_BYTES:,} bytes, got {len(text):,}"
         )
     shared: list[Option] = []
     sections: list[tuple[str, list[Option], JobFileLine]] = []
@@ -117,7 +117,7 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
             if name != GLOBAL:
                 sections.append((name, current, place))
         elif current is None:
-            place.refuse(f"{line!r} stands before the first section", "begin with [global]")
+            place.refuse(f"{line!r} is before the first section", "start the file with [global]")
         else:
             option = _parse_option(line, place, environment)
             # What a global section calls itself is no job's name to fio.
@@ -130,12 +130,12 @@ def _checked(
     sections: list[tuple[str, list[Option], JobFileLine]], source: str
 ) -> tuple[Section, ...]:
     if not 0 < len(sections) <= MOST_SECTIONS:
-        message = f"a job file has 1 to {MOST_SECTIONS} jobs, got {len(sections)}"
-        JobFileLine(source, 1).refuse(message, "a job is a section other than [global]")
+        message = f"a job file must have 1 to {MOST_SECTIONS} jobs, got {len(sections)}"
+        JobFileLine(source, 1).refuse(message, "each section other than [global] is a job")
     names: set[str] = set()
     for name, _, place in sections:
         if name in names:
-            place.refuse(f"a second job is named {name!r}", "figures are kept by name: change one")
+            place.refuse(f"two jobs are named {name!r}", "rename one: figures are stored by name")
         names.add(name)
     return tuple(Section(name, tuple(options), place) for name, options, place in sections)
 
@@ -143,13 +143,13 @@ def _checked(
 def _parse_head(line: str, place: JobFileLine) -> str:
     found = _HEAD.match(line)
     if found is None:
-        place.refuse(f"{line!r}: a section ends with ]")
+        place.refuse(f"{line!r}: a section must end with ]")
     name = found["name"].strip()
     if name.startswith(GLOBAL) and name != GLOBAL:
-        place.refuse(f"[{name}] is a global section to fio", "name the job otherwise")
+        place.refuse(f"[{name}] is a global section for fio", "rename the job")
     if not _NAME.fullmatch(name):
-        hint = "names of jobs become names of files: letters, digits, blanks and _ . + -"
-        place.refuse(f"no name of a job: {name!r}", hint)
+        hint = "a job name has letters, digits, blanks and _ . + - (it becomes a file name)"
+        place.refuse(f"invalid job name {name!r}", hint)
     return name
 
 
@@ -162,7 +162,7 @@ def _parse_option(line: str, place: JobFileLine, environment: Mapping[str, str])
         known = environment.get(found["name"])
         if known is None:
             hint = f"set it: {found['name']}=… replayer baseline …"
-            place.refuse(f"{found[0]} is not set in the environment", hint)
+            place.refuse(f"the environment variable {found[0]} is not set", hint)
         return known
 
     return Option(name, _VARIABLE.sub(replaced, value), place)

@@ -43,8 +43,8 @@ def load_jobs(words: Sequence[str], device: Path | None = None) -> tuple[JobFile
     for file in files:
         for section in file.sections:
             if section.name in known:
-                hint = f"{known[section.name]} has it too: run them one after the other"
-                section.place.refuse(f"a second job is named {section.name!r}", hint)
+                hint = f"{known[section.name]} has this job too; run them one after the other"
+                section.place.refuse(f"two jobs are named {section.name!r}", hint)
             known[section.name] = file.source
     return files
 
@@ -90,5 +90,5 @@ def _unknown(word: str, shipped: dict[str, Path]) -> ReplayerError:
     listed = ", ".join(shipped)
     meant = f"did you mean {near[0]!r}? " if near else ""
     return ReplayerError(
-        f"no job file and no shipped job: {word}", hint=f"{meant}there are: {listed}"
+        f"neither a job file nor a shipped job: {word}", hint=f"{meant}shipped jobs: {listed}"
     )

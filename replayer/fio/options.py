@@ -102,9 +102,9 @@ FILE_CALLS = {"filecreate": "open", "filestat": "stat", "filedelete": "unlink"}
 """Engines that make one call for each file, which fio times as its ``clat`` alone; they move no
 bytes, whatever fio counts."""
 
-_ELSEWHERE = "it reads or writes files outside of the target"
+_ELSEWHERE = "it reads or writes files outside the target"
 _RUNS = "it runs a program"
-_SYSTEM = "it changes settings of the system"
+_SYSTEM = "it changes system settings"
 
 REASONS = {
     **dict.fromkeys(
@@ -127,15 +127,16 @@ REASONS = {
         ("ioscheduler", "cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"), _SYSTEM
     ),
     **dict.fromkeys(
-        ("disable_lat", "disable_clat", "disable_slat", "gtod_reduce"), "times are what is measured"
+        ("disable_lat", "disable_clat", "disable_slat", "gtod_reduce"),
+        "times are what a run measures",
     ),
     **dict.fromkeys(
         ("client", "server", "hostname", "trigger", "trigger-file", "trigger-remote"),
-        "fio works on this machine alone here",
+        "fio runs only on this machine",
     ),
-    "fill_device": "it fills the target to the last byte",
-    "name": "the name of a job is that of its section",
+    "fill_device": "it fills the target completely",
+    "name": "the section name is the job name",
     "allow_mounted_write": "mounted devices are never written to",
-    "zonemode": "zoned devices are not measured here",
+    "zonemode": "zoned devices are not supported",
 }
 """Why an option is refused, where that is not only because nobody has looked at it."""

@@ -29,7 +29,9 @@ from replayer.run.progress import SilentProgress
 from replayer.run.target_dir import DirContext, RunDir
 from replayer.run.targets import MountError, check_place, parse_targets
 
-NO_ROOM = "make room, or use another target; `replayer baseline --size 10%` makes files smaller"
+NO_ROOM = (
+    "free some space, or use another target; `replayer baseline --size 10%` makes files smaller"
+)
 
 
 class JobPlace(Protocol):
@@ -74,7 +76,7 @@ class FolderPlace(RunDir):
         self.name = self.target.name
         if len(self.target.paths) > 1:
             message = f"--target {self.name}: fio works through one mount point, got several"
-            raise ReplayerError(message, hint="name one path")
+            raise ReplayerError(message, hint="give one path")
 
     @property
     def path(self) -> Path:
@@ -95,8 +97,8 @@ class FolderPlace(RunDir):
         direct = [section for section in file.sections if is_direct(section)]
         if direct and not self.has_direct():
             message = (
-                f"{self.path}: direct=1 of job {direct[0].name} ({file.source}) is not possible: "
-                "this file system has no O_DIRECT"
+                f"{self.path}: direct=1 of job {direct[0].name} ({file.source}) fails: this file "
+                "system has no O_DIRECT"
             )
             raise MountError(message, hint="use another target, or a job file without direct=1")
         needed, space = bytes_needed(file), self.ask(self.path, self.sandboxes[0].space)
@@ -121,7 +123,7 @@ class FolderPlace(RunDir):
     def remove(self) -> None:
         """Remove the run's folder; a second Ctrl-C that comes now ends that."""
         if self.is_hanging:
-            message = f"{self.path}: calls hang there"
+            message = f"{self.path}: calls on it hang"
             raise MountError(message)
         if self.sandboxes:
             super().remove()
@@ -192,7 +194,9 @@ class DevicePlace:
         """Refuse jobs that write, unless the user gives up the data."""
         for section in file.sections:
             if not self.found.expendable and section.pattern not in {"read", "randread"}:
-                hint = f"to overwrite all of it: --i-will-lose-the-data {self.found.path}"
+                hint = (
+                    f"to overwrite the whole device, add --i-will-lose-the-data {self.found.path}"
+                )
                 section.place.refuse(f"job {section.name} writes to {self.found.path}", hint)
 
     def prepare(self, file: JobFile) -> Path:

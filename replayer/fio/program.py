@@ -37,12 +37,12 @@ def find_fio() -> Program:
     """
     path = shutil.which("fio")
     if path is None:
-        message = "fio is not installed: there is none in PATH"
+        message = "fio is not in PATH"
         raise FioError(message, hint=_HINT)
     text = _ask_version(path)
     found = _VERSION.search(text)
     if found is None:
-        message = f"{path}: is no fio that is known here: --version says {text[:60]!r}"
+        message = f"{path}: is not fio: --version prints {text[:60]!r}"
         raise FioError(message, hint=_HINT)
     if (int(found[1]), int(found[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
@@ -57,6 +57,6 @@ def _ask_version(path: str) -> str:
             [path, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"{path}: does not run: {error}"
+        message = f"{path}: cannot be executed: {error}"
         raise FioError(message, hint=_HINT) from error
     return done.stdout.strip()

@@ -49,9 +49,9 @@ def warnings_of(files: tuple[JobFile, ...], targets: tuple[Target, ...]) -> Iter
     if any(target.confinement == "checked" for target in targets):
         yield RunWarning(
             kind="other",
-            message="this kernel has no Landlock, or a container forbids it: fio is kept in its "
-            "folder by its checked job file alone",
-            hint="nobody else should be able to write to the target: fio follows links",
+            message="this kernel or container has no Landlock. Only the checked job file keeps "
+            "fio in its folder",
+            hint="let nobody else write to the target: fio follows symlinks",
         )
     for file in files:
         for section in file.sections:
@@ -72,9 +72,10 @@ def _of_writes(section: Section, targets: tuple[Target, ...]) -> Iterator[RunWar
         where = ", ".join(f"{name}: {place}" for name, place in near.items())
         yield RunWarning(
             kind="other",
-            message=f"{section.name}: an acknowledged write is not stored yet ({where}): its times "
-            "and rates are of that memory first",
-            hint="sync=1 or fsync=1 in the job waits until it is stored: see write-1m-sync",
+            message=f"{section.name}: an acknowledged write is not stored yet ({where}). Its times "
+            "and rates are first those of that memory",
+            hint="with sync=1 or fsync=1 in the job, writes wait until they are stored; see "
+            "write-1m-sync",
         )
 
 
@@ -83,8 +84,8 @@ def _of_reads(section: Section) -> Iterator[RunWarning]:
         yield RunWarning(
             kind="other",
             message=f"{section.name}: buffered reads may come from this client's page cache",
-            hint="direct=1 in the job goes past it, as in latency-read-4k; a server's own memory "
-            "is never past",
+            hint="direct=1 in the job bypasses it, as in latency-read-4k. Nothing bypasses the "
+            "server's memory",
         )
 
 
@@ -93,7 +94,7 @@ def _of_rates(section: Section) -> Iterator[RunWarning]:
     if rated:
         yield RunWarning(
             kind="other",
-            message=f"{section.name}: with {rated[0]}, fio counts a time from when it issued the "
-            "I/O, not from when it should have: waiting behind a stall is not in it",
+            message=f"{section.name}: with {rated[0]}, fio counts a time from the actual start of "
+            "an I/O, not from its intended start. Waiting behind a stall is not included",
             hint="'replayer run' with arrivals counts from the intended start",
         )

@@ -68,8 +68,8 @@ class BaselineOrder:
 
 
 _CACHE = (
-    "fio's own: each job lays its files out anew, and drops their pages from this client's cache "
-    "before it begins (invalidate=1) unless its file says otherwise"
+    "by fio: each job lays out its files again and drops their pages from the client's cache "
+    "first (invalidate=1), unless its file differs"
 )
 
 
@@ -118,7 +118,7 @@ def describe_load(files: Sequence[JobFile], rounds: int) -> LoadFacts:
     return LoadFacts(
         users=max(map(processes_at_once, files)),
         loop="closed",
-        pace=f"fio, {shown} I/Os under way in each process, the next as soon as one has ended",
+        pace=f"fio, {shown} I/Os in flight in each process, the next when one completes",
         rounds=rounds,
         duration_s=sum(known) * rounds if len(known) == len(each) else None,
         transactions_per_user=None,

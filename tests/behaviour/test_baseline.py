@@ -169,7 +169,7 @@ def test_thresholds_are_judged_on_what_fio_measured(shell: Shell) -> None:
     assert done.code in {1, 4}
     wrong = baseline(shell, text, "--target", shell.home, "--threshold", "b.p50 < 1s")
     assert wrong.code == 2
-    assert "there are: a" in wrong.err
+    assert "shipped jobs: a" in wrong.err
 
 
 def test_a_job_that_fails_is_an_error_with_its_reason(shell: Shell) -> None:
@@ -242,7 +242,7 @@ def test_an_fio_that_is_killed_has_not_finished(shell: Shell, until: Until, who:
     os.kill(parent_of(job) if who == "fio" else job, signal.SIGKILL)
     _, err = process.communicate(timeout=40)
     assert process.returncode == 3, err
-    assert "fio did not end by itself: it or a job of it got SIGKILL" in err
+    assert "fio or one of its jobs got SIGKILL" in err
     run = json.loads((folder_of(shell) / "run.json").read_text())
     assert run["status"] == "failed"
     assert list(mount.iterdir()) == []
@@ -279,7 +279,7 @@ def test_without_fio_the_user_is_told_how_to_install_it(shell: Shell, tmp_path: 
     )
     assert done.returncode == 3
     assert done.stderr.splitlines() == [
-        "replayer: fio is not installed: there is none in PATH",
+        "replayer: fio is not in PATH",
         "hint: install it: apt-get install fio, dnf install fio or apk add fio",
     ]
 
@@ -384,5 +384,5 @@ def test_what_fio_says_only_when_it_runs_is_kept_where_the_hint_says(shell: Shel
     done = shell.run("baseline", "own.fio", "--target", shell.target(), "-o", shell.home / "run")
     events = shell.home / "run/events.jsonl"
     assert done.code == 3
-    assert f"hint: what fio said stands in {events}" in done.err
+    assert f"hint: the output of fio is in {events}" in done.err
     assert "size too small" in events.read_text()

@@ -63,7 +63,7 @@ def test_a_job_that_had_to_be_killed_as_it_did_not_end_leaves_the_run_unproven(
         document["verdict"]["reasons"]
     )
     (warning,) = (each for each in document["warnings"] if each["message"].startswith("a: fio"))
-    assert warning["message"].endswith("was stopped, then killed: its last I/Os are in no figure")
+    assert warning["message"].endswith("was stopped, then killed; its last I/Os are in no figure")
     # Nothing more is run where calls hang, and what was made there goes.
     assert [path.name for path in (folder_of(shell) / "fio").glob("*.json")] == ["0-own-0-0.json"]
     assert [*mount.iterdir(), *other.iterdir()] == []
@@ -149,5 +149,5 @@ def test_an_fio_that_prints_what_is_no_result_is_ended_and_told_of(
     process = shell.start("baseline", "own.fio", "--target", mount, within=("env", f"PATH={path}"))
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
-    assert "own.fio: fio printed what no results are made of" in err
+    assert "own.fio: fio printed invalid results" in err
     assert list(mount.iterdir()) == []

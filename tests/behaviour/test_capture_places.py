@@ -49,7 +49,7 @@ def test_a_trace_beside_the_root_is_not_taken_for_one_in_it(shell: Shell) -> Non
     (shell.home / "root/a").write_text("a")
     done = shell.run("capture", "-o", "root/../trace", "--root", "root", "--", "cat", "root/a")
     assert done.code == 0
-    assert "lies in the root" not in done.err
+    assert "is inside the root" not in done.err
 
 
 @pytest.mark.parametrize(

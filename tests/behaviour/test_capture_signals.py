@@ -122,7 +122,7 @@ def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(shel
     process = start(shell, "--", "sh", "-c", script)
     assert process.stderr is not None
     told = process.stderr.readline()
-    assert "the command has ended; what it started is still recorded" in told
+    assert "the command has ended; its descendants are still recorded" in told
     time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
@@ -184,7 +184,7 @@ def test_a_service_is_let_go_of_whatever_ends_its_recording(
     if how != "it is killed":
         assert capturing.returncode == 3, err
         assert "detaching" in err
-        assert "what was recorded is lost" in err
+        assert "the recording is lost" in err
         assert "Traceback" not in err
 
 
@@ -198,9 +198,9 @@ def test_a_command_whose_recording_is_lost_goes_on_to_its_end(shell: Shell, unti
     _, err = process.communicate(timeout=60)
     assert (shell.home / "root/caught").read_text() == "TERM"
     assert process.returncode == 3, err
-    assert "nothing more is recorded" in err
+    assert "recording stops" in err
     assert "the command ended with exit status 5" in err
-    assert "what was recorded is lost" in err
+    assert "the recording is lost" in err
     assert not (shell.home / "trace").exists()
 
 
@@ -315,7 +315,7 @@ def test_a_process_is_not_traced_twice(
         done = shell.run("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
         other.send_signal(signal.SIGINT)
     assert done.code == 3
-    assert f"is traced by process {other.pid} already" in done.err
+    assert f"is already traced by process {other.pid}" in done.err
     assert not list(shell.home.glob(".trace*"))
 
 
@@ -341,6 +341,6 @@ def test_a_tracer_that_was_killed_is_told_and_what_it_recorded_is_kept(
     os.kill(int(strace), signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + 9
-    assert "strace was ended by signal 9" in err
+    assert "strace was killed by signal 9" in err
     assert (shell.home / "trace/trace.json").exists()
     until(lambda: not Path(f"/proc/{command}/fd").exists())  # ENOSYS ended it

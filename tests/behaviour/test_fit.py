@@ -27,7 +27,7 @@ def captured(shell: Shell, *words: str) -> Path:
         "capture", "-o", "trace", "--root", "root", *words, "--", "python3", "-S", program
     )
     assert done.code == 0, done.err
-    assert ("fit its pauses with replayer fit" in done.err) == ("--rehearse" in words)
+    assert ("fit its pauses with: replayer fit" in done.err) == ("--rehearse" in words)
     return shell.home / "trace"
 
 

@@ -120,7 +120,7 @@ def test_locusts_own_command_line_leads_and_works_through_mount_points_of_its_ow
 @pytest.mark.parametrize(
     ("scenario", "name", "says"),
     [
-        ("counted.yaml", "there", "its targets are named there, the run's here"),
+        ("counted.yaml", "there", "its targets are there, the targets of the run are here"),
         ("tiny.yaml", "here", "tiny.yaml: its plan is"),
     ],
 )

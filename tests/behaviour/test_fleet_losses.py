@@ -112,7 +112,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_what_was_measured(shell: Shel
         victim.kill()
         done = ended(master)
         assert done.code == 3, done.err
-        assert "is lost: it gave no sign of life for 10 s" in done.err
+        assert "is lost: it sent nothing for 10 s" in done.err
         assert "--on-lost-worker continue" in done.err
         assert other.wait(20) == 0
     record = load_run(shell.home / "out")
@@ -137,7 +137,7 @@ def test_a_run_goes_on_without_a_killed_worker_if_it_may(shell: Shell) -> None:
     assert document["status"] == "interrupted", done.err
     (gone,) = [each for each in document["clients"] if each["status"] == "lost"]
     (left,) = [each for each in document["clients"] if each["status"] == "finished"]
-    assert "no sign of life" in gone["losses"][0]["why"]
+    assert "sent nothing for" in gone["losses"][0]["why"]
     assert sum(share["count"] for share in gone["shares"]) > 0
     record = load_run(shell.home / "out")
     last_s = max(span.end_s for span in record.spans.values())
@@ -185,7 +185,7 @@ def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
         master.kill()
         assert [process.wait(30) for process in processes] == [3, 3]
         errors = [process.communicate()[1] for process in processes]
-    assert all("the master gave no sign of life for 10 s" in error for error in errors)
+    assert all("the master sent nothing for 10 s" in error for error in errors)
     record = load_run(shell.home / "out")
     assert record.status == "killed"
     assert sum(counts(record).values()) > 0
@@ -283,7 +283,7 @@ def loss_of_one(folder: Path) -> ClientLoss:
         if (event := json.loads(line)).get("what") == "lost"
     ]
     assert abs(event["t_s"] - loss.at_s) < 0.01
-    assert f"is lost since {loss.at_s:.1f} s" in event["message"]
+    assert f"was lost at {loss.at_s:.1f} s" in event["message"]
     return loss
 
 
@@ -297,7 +297,7 @@ def test_a_worker_that_dies_in_the_last_seconds_fails_the_run_unless_it_may_go_o
     kill_last_worker(shell.home / "lenient-out")
     done = ended(strict)
     assert done.code == 3, done.err
-    assert "is lost: it gave no sign of life for 6 s" in done.err
+    assert "is lost: it sent nothing for 6 s" in done.err
     assert "--on-lost-worker continue" in done.err
     assert done.document()["status"] == "failed"
     assert done.document()["verdict"]["exit_code"] == 3
@@ -322,6 +322,6 @@ def test_a_run_that_its_user_ends_is_interrupted_though_a_worker_has_just_died(
     assert done.code == 4, done.err
     document = done.document()
     assert (document["status"], document["failure"]) == ("interrupted", None)
-    assert any("is lost since" in each["message"] for each in document["warnings"])
+    assert any("was lost at" in each["message"] for each in document["warnings"])
     loss_of_one(shell.home / "ended-out")
     assert list((shell.home / "ended").iterdir()) == []

@@ -56,7 +56,7 @@ def test_a_worker_ends_as_its_master_that_waited_for_another_one_in_vain(shell: 
     with led(shell, "--expect-workers-max-wait", "8", count=1) as (master, (worker,)):
         assert ended(master).code == 3
         done = ended(worker)
-    assert "the master gave up: 1 of 2 workers came within 8 s" in done.err
+    assert "the master stopped the run: 1 of 2 workers connected within 8 s" in done.err
     assert done.code == 3, done.err
 
 
@@ -89,9 +89,9 @@ def test_a_worker_that_dies_while_it_lays_out_is_noticed_in_time_and_another_one
         assert time.monotonic() - begin_s < 50
         done = [ended(worker) for worker in processes]
     assert told.code == 3, told.err
-    assert "is lost: it gave no sign of life for 10 s" in told.err
-    assert "nothing was measured yet; --on-lost-worker continue" in told.err
-    assert "left its folders behind" not in told.err
+    assert "is lost: it sent nothing for 10 s" in told.err
+    assert "nothing was measured; use --on-lost-worker continue" in told.err
+    assert "left folders behind" not in told.err
     assert sorted(each.code for each in done) == [-9, 3], done
     assert list((shell.home / "mount").iterdir()) == []
 
@@ -139,7 +139,9 @@ def test_a_folder_that_nobody_is_left_to_remove_is_named(shell: Shell) -> None:
         told = ended(master)
     assert told.code == 3, told.err
     mount = shell.home / "mount"
-    assert f"may have left its folders behind: replayer clean {mount} removes" in told.err
+    assert (
+        f"may have left folders behind; remove them there with: replayer clean {mount}" in told.err
+    )
     assert [path.name.startswith("replayer-") for path in mount.iterdir()] == [True]
     assert shell.run("clean", mount).code == 0
     assert list(mount.iterdir()) == []

@@ -282,7 +282,7 @@ def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote:
     scene.wait(lambda: any(scene.mount.glob("replayer-2*/save.*")), "fio has begun")
     time.sleep(3)
     remote.freeze()
-    assert scene.wait_until_told("no I/O has ended") < REPORT_S + SOON_S
+    assert scene.wait_until_told("no I/O has completed") < REPORT_S + SOON_S
     scene.happens()
     scene.send(signal.SIGTERM)
     ending = scene.end()

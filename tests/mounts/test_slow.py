@@ -42,7 +42,7 @@ def test_the_doctor_times_a_mount_that_takes_a_second_for_each_open(
     assert time.monotonic() - began < 60
     assert done.code == 0, done.err
     said = " ".join(done.out.split())
-    assert "slow answers, but slowly: open of a file 1.0" in said
+    assert "slow answered late: open of a file 1.0" in said
     assert "create 1.0" in said
     assert "does not answer" not in done.err
     assert list(slow.mount.iterdir()) == []
@@ -61,7 +61,7 @@ def test_the_doctor_says_how_far_it_came_on_a_mount_that_is_too_slow(
     said = " ".join(out.split())
     assert process.returncode == 3, err
     assert "probe: no call was timed" in said
-    assert "slow answers, but slowly: " in said
+    assert "slow answered late: " in said
     assert " of 66 files and folders made in 3" in said
     assert list(slow.mount.iterdir()) == []
 
@@ -74,7 +74,7 @@ def test_the_doctor_names_its_folder_where_that_cannot_be_removed_in_time(
     done = shell.run("doctor", slow.mount)
     (folder,) = slow.mount.iterdir()
     assert done.code == 3, done.err
-    assert f"left behind: remove it with: replayer clean {folder}" in done.out
+    assert f"left behind; remove it with: replayer clean {folder}" in done.out
 
 
 @long

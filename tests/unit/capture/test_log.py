@@ -79,7 +79,7 @@ def test_a_log_that_somebody_removes_is_full_and_says_why(tmp_path: Path) -> Non
     assert log.first_process() == 4711
     log.path.unlink()
     assert look(log) == (True, gone)
-    assert log.reason == f"cannot be kept in bounds any more ({gone})"
+    assert log.reason == f"can no longer be limited ({gone})"
     log.path.write_bytes(LINE)  # a mount may have been away for a moment
     assert look(log) == (False, None)
     log.path.unlink()

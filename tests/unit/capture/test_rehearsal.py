@@ -73,7 +73,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     script = tmp_path / "script"
     script.write_text("true\n")
     script.chmod(0o755)
-    with pytest.raises(ReplayerError, match="script: cannot be run: Exec format error"):
+    with pytest.raises(ReplayerError, match="script: cannot be executed: Exec format error"):
         run_untraced((str(script),), NOTHING, 1, QUIET)
 
 

@@ -27,7 +27,8 @@ def test_a_link_is_followed_and_kept_as_another_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("root", "doubt"), [("/proc", "the kernel makes its files"), ("/usr", "is the system's")]
+    ("root", "doubt"),
+    [("/proc", "the kernel generates its files"), ("/usr", "is a system directory")],
 )
 def test_odd_roots_are_doubted(root: str, doubt: str) -> None:
     assert any(doubt in found for found in doubts_of(check_roots([Path(root)]), Path("/x/trace")))

@@ -47,7 +47,7 @@ def test_where_nothing_can_be_made_beside_the_root_it_lies_among_temporary_files
     assert make_staging(root / "trace", [root]).folder.parent == temporary
     with pytest.raises(ReplayerError) as error:
         make_staging(root / "trace", [root, temporary])
-    assert "outside of the roots" in error.value.hint
+    assert "outside the roots" in error.value.hint
 
 
 def test_a_trace_that_is_there_or_cannot_be_made_is_refused(tmp_path: Path) -> None:

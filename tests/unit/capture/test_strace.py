@@ -33,10 +33,10 @@ def test_a_strace_without_the_filter_is_used_without_it(tmp_path: Path) -> None:
     ("said", "expected"),
     [
         ("strace: attach: ptrace(PTRACE_SEIZE, 1): No such process", "could not attach"),
-        ("strace: PTRACE_TRACEME: Operation not permitted", "may not trace here"),
-        ("strace: ptrace(PTRACE_TRACEME, ...): Function not implemented", "may not trace here"),
+        ("strace: PTRACE_TRACEME: Operation not permitted", "cannot trace here"),
+        ("strace: ptrace(PTRACE_TRACEME, ...): Function not implemented", "cannot trace here"),
         ("strace: invalid system call 'x'", "strace failed"),
-        ("", "ended without a word"),
+        ("", "exited without a message"),
     ],
 )
 def test_a_refusal_names_what_strace_said_and_a_way_out(said: str, expected: str) -> None:

@@ -73,12 +73,12 @@ def test_what_a_worker_says_differently_is_refused_and_not_dropped(
 )
 def test_a_worker_reads_no_file_that_its_master_alone_names(change: str) -> None:
     told = {**TOLD, "changes": [change], "fingerprint": "0" * 64}
-    with pytest.raises(ReplayerError, match="names a file, and no path is taken") as refused:
+    with pytest.raises(ReplayerError, match="names a file, and a worker takes no path") as refused:
         agreed_workload(Settings(scenario="rm-rf"), told)
     assert str(refused.value).startswith(f"--set {change}: ")
     with pytest.raises(ReplayerError) as own:
         agreed_workload(Settings(scenario="rm-rf", changes=(change,)), told)
-    assert "no path is taken" not in str(own.value)
+    assert "takes no path" not in str(own.value)
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_a_worker_without_a_trace_finds_the_shipped_one_that_its_master_replays(
     assert found.plan.traces[0].sha256 == facts.sha256
     body = json.loads(plan.document())
     body["traces"][0]["sha256"] = "0" * 64
-    with pytest.raises(ReplayerError, match="does not come with the program"):
+    with pytest.raises(ReplayerError, match="is not a shipped trace"):
         agreed_workload(Settings(), {**told, "plan": json.dumps(body)})

@@ -132,7 +132,7 @@ def test_a_loss_is_dated_by_the_last_sign_of_life(
     first, second = pool.workers
     heard_s = second.heard_s
     pass_time(pool, clock, post, 3.0)
-    assert second.was_lost == [(heard_s, "gave no sign of life for 2 s")]
+    assert second.was_lost == [(heard_s, "sent nothing for 2 s")]
     assert pool.living == (first,)
 
 
@@ -233,7 +233,7 @@ def test_what_a_lost_worker_has_measured_is_spoken_of_only_where_something_was(
         with pytest.raises(LostWorkerError) as refused:
             client.check_losses()
         hints.append(refused.value.hint.partition(";")[0])
-    assert hints == ["nothing was measured yet", "what was measured until then is kept"]
+    assert hints == ["nothing was measured", "what was measured so far is kept"]
 
 
 def test_a_master_that_was_held_up_waits_anew_and_dates_by_what_it_has_heard(
@@ -253,7 +253,7 @@ def test_a_worker_that_does_not_close_is_missed(pool: WorkerPool, clock: Clock, 
     assert list(pool.close_all(5.0)) == [pool.workers[0]]
     loss = client_of(pool, "fail").find_loss()
     assert isinstance(loss, LostWorkerError)
-    assert str(loss).startswith("worker 1 (here, process 98) is lost: it gave no sign of life")
+    assert str(loss).startswith("worker 1 (here, process 98) is lost: it sent nothing")
     assert client_of(pool, "continue").find_loss() is None
 
 

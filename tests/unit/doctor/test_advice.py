@@ -85,7 +85,7 @@ def test_efs_mounted_otherwise_is_told_what_is_recommended() -> None:
 
 
 def test_fsx_is_told_what_its_exports_default_to() -> None:
-    assert "sync is an export's default" in advice_on(source=FSX)["sync or async export"].says
+    assert "exports are sync by default" in advice_on(source=FSX)["sync or async export"].says
 
 
 def test_a_local_disk_is_judged_by_its_own_rules() -> None:

@@ -53,7 +53,7 @@ def test_options_of_global_sections_come_before_those_of_the_job() -> None:
 def test_the_name_of_a_global_section_is_no_jobs_name_as_with_fio() -> None:
     (job,) = check("[global]\nname=fio-rand-read\nsize=1m\n[file1]\nrw=read\n").sections
     assert (job.name, job.value("name")) == ("file1", None)
-    with pytest.raises(JobFileError, match="name is not possible here"):
+    with pytest.raises(JobFileError, match="name is not supported"):
         check("[file1]\nname=other\n")
 
 

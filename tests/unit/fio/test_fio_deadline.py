@@ -101,9 +101,9 @@ def test_that_no_io_ends_is_said_after_five_seconds_and_again_now_and_then(clock
     clock.now += watchdog.STUCK_NS / 1e9 - 0.1
     assert said() == []
     clock.now += 0.2
-    assert said() == ["hangs: fio: no I/O has ended, for 5 s"]
+    assert said() == ["hangs: fio: no I/O has completed, for 5 s"]
     clock.now += watchdog.SAID_AGAIN_S - 1
     assert said() == []
     clock.now += 1
-    assert said() == ["hangs: fio: no I/O has ended, for 15 s"]
+    assert said() == ["hangs: fio: no I/O has completed, for 15 s"]
     assert not looking.is_over

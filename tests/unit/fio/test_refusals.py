@@ -27,21 +27,21 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("nothing", "--target=mount"), "no job file and no shipped job: nothing"),
+        (("nothing", "--target=mount"), "neither a job file nor a shipped job: nothing"),
         (("uplod", "--target=mount"), "hint: did you mean 'upload'?"),
-        (("own.fio",), "a target is missing"),
+        (("own.fio",), "--target is missing"),
         (("own.fio", "--target=/dev/shm/../sda"), "/dev"),
         (("own.fio", "--target=mount,."), "fio works through one mount point"),
         (("own.fio", "--target=a=mount", "--target=a=."), "two targets are named 'a'"),
-        (("own.fio", "own.fio", "--target=mount"), "a second job is named 'x'"),
-        (("own.fio", "--device=own.fio"), "is no block device"),
+        (("own.fio", "own.fio", "--target=mount"), "two jobs are named 'x'"),
+        (("own.fio", "--device=own.fio"), "is not a block device"),
         (
             ("own.fio", "--device=/dev/nosuch"),
-            "/dev/nosuch: there is no such device\nhint: lsblk lists",
+            "/dev/nosuch: does not exist\nhint: list the block devices",
         ),
         (
             ("own.fio", "--target=mount", "--i-will-lose-the-data=/dev/vdz"),
-            "--i-will-lose-the-data /dev/vdz: is not one of the devices",
+            "--i-will-lose-the-data /dev/vdz: is not given with --device",
         ),
         (("own.fio", "--target=mount", "--size=3"), "has no unit"),
         (("own.fio", "--target=mount", "--size=101%"), "at most 100%"),
@@ -63,7 +63,7 @@ def test_nothing_runs_and_nothing_is_made_when_a_file_is_refused(
 ) -> None:
     (home / "own.fio").write_text("[x]\nrw=write\nsize=1m\nexec_prerun=touch ran\n")
     said = refused(capsys, "baseline", "own.fio", "--target=mount")
-    assert said.startswith("replayer: own.fio:4: exec_prerun is not possible here")
+    assert said.startswith("replayer: own.fio:4: exec_prerun is not supported")
     assert sorted(path.name for path in home.iterdir()) == ["mount", "own.fio"]
 
 
@@ -72,13 +72,13 @@ def test_nothing_runs_and_nothing_is_made_when_a_file_is_refused(
     [
         (
             "rw=nonsense",
-            "fio does not take rw=nonsense\nhint: possible: read, write, trim, randread",
+            "fio rejects rw=nonsense\nhint: possible: read, write, trim, randread",
         ),
-        ("bs=0", "fio does not take bs=0: min value out of range: 0 (1 min)"),
+        ("bs=0", "fio rejects bs=0: min value out of range: 0 (1 min)"),
         ("iodepth=0", "iodepth must be from 1 to 65536, got 0"),
         ("buffer_compress_percentage=150", "out of range: 150 (100 max)"),
-        ("verify=foo", "fio does not take verify=foo\nhint: possible: 0, md5"),
-        ("rwmixread=200", "fio does not take rwmixread=200: max value"),
+        ("verify=foo", "fio rejects verify=foo\nhint: possible: 0, md5"),
+        ("rwmixread=200", "fio rejects rwmixread=200: max value"),
         ("runtime=90sec", "runtime=90sec: fio would misread this time\nhint: write a whole number"),
         ("ramp_time=1.5s", "ramp_time=1.5s: fio would misread this time"),
         ("startdelay=1s-2min", "startdelay=1s-2min: fio would misread this time"),
@@ -117,7 +117,7 @@ def test_a_study_with_a_job_that_is_not_allowed_makes_nothing(
     study = "letter: Z\nname: z\ntitle: t\nsource: s\nconditions: []\nsteps: {a: {fio: own.fio}}\n"
     (home / "own.yaml").write_text(f"{study}tables: []\n")
     said = refused(capsys, "study", "own.yaml", "--target=mount", "-o", "s")
-    assert "own.fio:4: exec_prerun is not possible here" in said
+    assert "own.fio:4: exec_prerun is not supported" in said
     assert not (home / "s").exists()
 
 

@@ -14,7 +14,7 @@ from replayer.report.markdown import render_markdown
 from replayer.report.table import render_table
 from tests.unit.runs import RunWriter, make_health, make_machine, make_run
 
-LOSS = ClientLoss(at_s=4.0, why="gave no sign of life for 10 s", back_s=None)
+LOSS = ClientLoss(at_s=4.0, why="sent nothing for 10 s", back_s=None)
 
 
 def client(number: int, shares: dict[str, int], *losses: ClientLoss) -> Client:
@@ -120,7 +120,7 @@ def test_clients_that_are_alike_are_not_told_apart_by_their_cpus(
 def test_every_form_says_which_figure_comes_from_fewer(torn: RunRecord, form: str) -> None:
     text = forms(torn)[form]
     assert "of 2 clients the figures come from: look from 2; save from 1" in text
-    assert "worker 1 was lost at 4.0 s (gave no sign of life for 10 s)" in text
+    assert "worker 1 was lost at 4.0 s (sent nothing for 10 s)" in text
     assert "back at 6.0 s" in text
 
 
