@@ -217,10 +217,6 @@ impl Touch {
         self.file.is_none() && self.proofs().next().is_none() && self.effects().next().is_none()
     }
 
-    fn overlaps(&self, other: &Self) -> bool {
-        self.task != other.task && self.span.0 < other.span.1 && other.span.0 < self.span.1
-    }
-
     /// Whether it is about a name that another one changes.
     fn may_show(&self, other: &Self, paths: &Paths) -> bool {
         other.changed().any(|changed| {

@@ -23,9 +23,14 @@ pub(super) fn find_order(
     effort: &mut u64,
 ) -> Orders {
     let before = || State::before(touches, known, paths);
+    let is_spent = *effort >= MOST_EFFORT;
     let mut search = Linearizer::new(touches, before(), paths);
-    while *effort < MOST_EFFORT && !search.advance(effort) {
-        search.give_up(effort);
+    while !search.advance(effort) {
+        if *effort >= MOST_EFFORT {
+            search.stop(usize::from(!is_spent));
+            break;
+        }
+        search.give_up();
     }
     let ranks = search.ranks(before());
     search.orders(&ranks)
@@ -289,7 +294,7 @@ impl<'a> Linearizer<'a> {
     }
 
     /// No order explains the result that is furthest: take it as it is, and go on from there.
-    fn give_up(&mut self, effort: &mut u64) {
+    fn give_up(&mut self) {
         self.way.clear();
         self.seen.clear();
         self.go_back(self.fixed);
@@ -301,19 +306,20 @@ impl<'a> Linearizer<'a> {
         if let Some(&Event::Return(call)) = self.events.get(self.at)
             && let Some(touch) = self.touch(call)
         {
-            self.state.apply(touch);
-            self.put(call);
-            *effort += u64::try_from(self.touches.len()).unwrap_or(0);
-            let overlaps = |other: &usize| {
-                self.touch(*other)
-                    .is_some_and(|other| touch.overlaps(other))
-            };
-            let mut others = (0..self.touches.len()).filter(overlaps);
-            self.unexplained += usize::from(others.any(|other| self.conflicts(call, other)));
+            self.state.believe(touch);
+            self.take(call);
+            self.unexplained += 1;
         }
         self.state.commit();
         self.fixed = self.place();
         self.tries = 0;
+    }
+
+    /// Nothing more is tried: what is left is taken where it returned. Of its results those cannot be so, and `least`, that could not there.
+    fn stop(&mut self, least: usize) {
+        let calls = self.touches.iter().zip(&self.is_taken);
+        let left = calls.filter(|(touch, is_taken)| touch.is_refuted && !**is_taken);
+        self.unexplained += left.count().max(least);
     }
 
     /// Whether the order of two calls may matter.
@@ -346,7 +352,8 @@ impl<'a> Linearizer<'a> {
                         if let Some(touch) = touch.filter(|_| !is_ranked) {
                             now = 2 * (place + 1);
                             if state.take(touch).is_none() {
-                                state.apply(touch);
+                                state.believe(touch);
+                                state.take(touch);
                             }
                             put(&mut ranks, taken, now);
                             let pending: Vec<usize> = self.pending.iter().copied().collect();
@@ -443,4 +450,30 @@ fn put<T>(places: &mut [Option<T>], at: usize, value: T) {
 /// A number that stands for a call.
 fn mark(call: usize) -> u64 {
     mix(mix(u64::try_from(call).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overlaps::{Effect, Proof};
+
+    #[test]
+    fn results_that_cannot_be_so_and_are_not_searched_any_more_are_counted() {
+        let mut paths = Paths::new();
+        let name = paths.child(PathId::TOP, b"f").unwrap();
+        let touch = |task, span, is_refuted| Touch {
+            task,
+            span,
+            needs: [Some(Proof::There(name)), None],
+            does: [Some(Effect::Removes(name)), None],
+            file: None,
+            is_refuted,
+        };
+        let touches = [touch(1, (1, 3), false), touch(2, (2, 4), true)];
+        let touches: Vec<&Touch> = touches.iter().collect();
+        for (mut effort, least) in [(0, 1), (MOST_EFFORT - 1, 1), (MOST_EFFORT, 1)] {
+            let orders = find_order(&touches, &FxHashMap::default(), &paths, &mut effort);
+            assert_eq!(orders.unexplained, least, "{effort}");
+        }
+    }
 }

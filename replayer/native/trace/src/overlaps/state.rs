@@ -126,8 +126,35 @@ impl<'a> State<'a> {
         Some(is_certain)
     }
 
+    /// What the result of a call shows is so, whatever was known.
+    pub(super) fn believe(&mut self, touch: &Touch) {
+        for need in touch.proofs() {
+            match need {
+                Proof::There(path) => {
+                    for name in self.paths.above(path) {
+                        if self.look(name).is_none_or(|file| file == MISSING) {
+                            self.put_name(name, Some(file(name, 0)));
+                        }
+                    }
+                }
+                Proof::Missing(path) | Proof::EitherMissing(path, _) => {
+                    self.put_name(path, Some(MISSING));
+                }
+                Proof::Empty(path) => self.put(Cell::Entries(path), Some(0)),
+                Proof::Count(path, count) => self.put(Cell::Entries(path), Some(count)),
+                Proof::Filled(path) => self.put(Cell::Entries(path), None),
+                Proof::Long(..) => {}
+            }
+        }
+        if let Some((slot, Use::Sees { at, got, .. })) = touch.file
+            && let Some(file) = self.file_of(slot)
+        {
+            self.put(Cell::Size(file), Some(at.saturating_add(got)));
+        }
+    }
+
     /// What a call does, if it did anything.
-    pub(super) fn apply(&mut self, touch: &Touch) {
+    fn apply(&mut self, touch: &Touch) {
         let mut moved = None;
         for effect in touch.effects() {
             if let Effect::Removes(path) = effect {

@@ -533,3 +533,20 @@ fn a_call_that_an_order_puts_first_is_waited_for_however_many_lines_it_takes() {
     );
     assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
 }
+
+#[test]
+fn a_read_that_no_order_explains_is_counted_once() {
+    let trace = asked(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 openat(AT_FDCWD, \"/r/n\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3\n\
+         1 1700000001.2 stat(\"/r/n\", {st_mode=S_IFREG|0600, st_size=0, ...} <unfinished ...>\n\
+         2 1700000001.3 unlink(\"/r/n\") = 0\n\
+         1 1700000001.4 <... stat resumed>) = 0\n\
+         1 1700000001.5 pread64(3, \"x\"..., 100, 0) = 5\n\
+         1 1700000001.6 pread64(3, \"x\"..., 100, 0) = 5\n",
+    )
+    .manifest(".\td\t0\t755\t\n")
+    .import();
+    let unexplained = "/blind_spots/results of overlapping calls that no order explains";
+    assert_eq!(trace.count(unexplained), 1);
+}
