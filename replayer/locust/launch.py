@@ -8,7 +8,9 @@ import argparse
 import logging
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
 from replayer.errors import ReplayerError
@@ -81,7 +83,8 @@ def _run_locust(arguments: argparse.Namespace) -> int:
         LocustfileError: A person's own file cannot be imported.
         UnusableAddressError: This is a worker, and no master answers it.
     """
-    with uninterrupted():  # imports that are cut short end in whatever words
+    # Imports that are cut short end in whatever words.
+    with uninterrupted(), _packages_known():
         from locust.main import main  # noqa: PLC0415 - patches the standard library
 
         from replayer.locust import listeners  # noqa: F401, PLC0415 - as above
@@ -94,6 +97,17 @@ def _run_locust(arguments: argparse.Namespace) -> int:
         _refuse_own_file(error)
         raise
     return 0
+
+
+@contextmanager
+def _packages_known() -> Iterator[None]:
+    """Read once what packages offer each other: gevent asks for each module that it patches."""
+    ask, found = metadata.entry_points, metadata.entry_points()
+    metadata.entry_points = found.select
+    try:
+        yield
+    finally:
+        metadata.entry_points = ask
 
 
 def code_of(leaving: SystemExit, arguments: argparse.Namespace) -> int:

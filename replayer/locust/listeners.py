@@ -22,7 +22,13 @@ from replayer.cluster.worker_process import WorkerProcess, open_worker_process
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.locust.launch import command_line, parsed_already
 from replayer.locust.master import read_carefully
-from replayer.locust.patches import correct_figures, find_refusal, leave_keys_alone, watch_csv_files
+from replayer.locust.patches import (
+    correct_figures,
+    find_refusal,
+    leave_keys_alone,
+    stop_at_once,
+    watch_csv_files,
+)
 from replayer.locust.ports import LocustMaster, LocustWorker
 from replayer.locust.spawner import LocustSpawner, hand_load_over, options_of
 from replayer.preflight import check_process
@@ -147,6 +153,7 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
     correct_figures()
     leave_keys_alone()
+    stop_at_once()
     guard_streams()
     forks_follow_no_more()
     if isinstance(environment.runner, DistributedRunner):

@@ -4,12 +4,13 @@ Times keep the digits of microseconds. A percentile that too few samples support
 A key that adds or removes users would change the plan under its report, so keys have no effect.
 """
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Any, Protocol
 
-from locust import html, main, stats
+from locust import html, main, runners, stats
 from locust.env import Environment
 
 from replayer.measure.summary import samples_needed
@@ -139,6 +140,12 @@ def _render_page(file: str, *where: Any, **arguments: Any) -> str:  # noqa: ANN4
     """Render a page of Locust's, its report with all digits."""
     page = _render(file, *where, **arguments)
     return show_digits(page).replace("</head>", DASHES, 1) if file == _REPORT else page
+
+
+def stop_at_once() -> None:
+    """Have Locust not find out which line stops a run: it would look through all source files."""
+    if not runners.logger.isEnabledFor(logging.DEBUG):
+        runners.inspect = None  # type: ignore[assignment,attr-defined] # only its log would say so
 
 
 def leave_keys_alone() -> None:

@@ -9,6 +9,7 @@ import atexit
 import faulthandler
 import fcntl
 import gc
+import importlib
 import json
 import os
 import runpy
@@ -131,12 +132,28 @@ def _end(process: "subprocess.Popen[bytes]", orders: socket.socket) -> None:
     process.wait()
 
 
+LATER = (
+    "blinker", "charset_normalizer", "click.testing", "configargparse", "itsdangerous", "jinja2",
+    "msgpack", "numpy.ma", "psutil", "werkzeug.debug", "werkzeug.serving", "werkzeug.test",
+    "replayer.cluster.worker_process", "replayer.run.metrics", "replayer.run.results",
+)  # fmt: skip
+"""Of what a run imports after its fork, what no patch of gevent's changes, and no end of it."""
+
+
 def _import_program() -> None:
-    """Import what a command has imported before it does anything."""
+    """Import what a command has imported before it does anything, and compile its models."""
     from replayer.cli import command_names, load_command  # noqa: PLC0415
+    from replayer.measure.guarantee import Guarantee  # noqa: PLC0415
+    from replayer.measure.run import Run  # noqa: PLC0415
+    from replayer.report.document import Document  # noqa: PLC0415
+    from replayer.scenario.model import Scenario  # noqa: PLC0415
 
     for name in command_names():
         load_command(name)
+    for name in LATER:
+        importlib.import_module(name)
+    for model in (Scenario, Guarantee, Run, Document):
+        model.model_rebuild()
     gc.collect()
     gc.freeze()
 
