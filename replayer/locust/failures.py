@@ -94,11 +94,11 @@ def _wrong(wanted: object, kinds: Collection[type[User]]) -> str | None:
     if not all(isinstance(number, Real) for number in (users, rate)):
         return pair
     if not 0 <= users < math.inf:
-        return "must return a number of users that is 0 or more"
+        return "must return a finite number of users, at least 0"
     if not 0 < rate < math.inf:
         return "must return a spawn_rate above 0"
     if classes and classes[0] is not None and not _are_among(classes[0], kinds):
-        return "must return classes of users that take part, in a list"
+        return "must return user classes of this run, in a list"
     return None
 
 
@@ -126,7 +126,7 @@ class SpawnWatch:
             place = place_of(error)
             message = f"Locust could not start users: {put(error)}"
             message += "" if place is None else f" at {place}"
-            raise ReplayerError(message, hint=f"{hint}; Locust's log tells the whole of it")
+            raise ReplayerError(message, hint=f"{hint}; Locust's log has the full traceback")
 
     def _spawners(self) -> "Iterator[tuple[Greenlet[..., object], str]]":
         """Yield those that there are, and what to look at when one of them dies."""
@@ -134,7 +134,7 @@ class SpawnWatch:
         if runner is not None and runner.spawning_greenlet is not None:
             yield runner.spawning_greenlet, "a user's __init__ must not raise"
         if runner is not None and runner.shape_greenlet is not None:
-            yield runner.shape_greenlet, "each stage of a load shape must be one that can be begun"
+            yield runner.shape_greenlet, "each stage of a load shape must have valid values"
 
 
 MOST_KINDS = 20  # chosen: what a person reads; whatever else there is, is counted as one more

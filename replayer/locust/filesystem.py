@@ -64,7 +64,7 @@ class FileSystem:
             RuntimeError: It begins inside another one: a user's transactions follow each other.
         """
         if self._within is not None:
-            message = f"the transaction {name!r} begins inside {self._within!r}: end that one first"
+            message = f"transaction {name!r} starts inside {self._within!r}: end that one first"
             raise RuntimeError(message)
         self._within = name
         self._failed = False
@@ -101,7 +101,7 @@ class FileSystem:
     def open_flags(self, path: str, flags: int, permissions: int = 0o644) -> "File":
         """Open a file with open(2) flags."""
         if not self._free:
-            raise OSError(errno.EMFILE, f"a user has at most {SLOTS} files open", path)
+            raise OSError(errno.EMFILE, f"a user may have at most {SLOTS} open files", path)
         slot = min(self._free)
         self._free.remove(slot)  # at once: another greenlet of the user may open a file meanwhile
         try:

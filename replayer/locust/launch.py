@@ -72,8 +72,10 @@ def _check_locustfiles(words: str) -> None:
             continue
         path = Path(word)
         if not is_folder(path) and not (is_file(path) and path.suffix == ".py"):
-            message = f"-f {word}: there is no such locustfile"
-            raise ReplayerError(message, hint="name a Python file (.py), or a folder of them")
+            message = f"-f {word}: no such locustfile"
+            raise ReplayerError(
+                message, hint="give a Python file (.py) or a folder of Python files"
+            )
 
 
 def _run_locust(arguments: argparse.Namespace) -> int:
@@ -124,7 +126,10 @@ def code_of(leaving: SystemExit, arguments: argparse.Namespace) -> int:
     if isinstance(leaving.__context__, ConnectionError):
         host, port = arguments.master_host or "127.0.0.1", arguments.master_port or 5557
         message = f"no master answers at {host}:{port}"
-        hint = "start one there (--master), or name another with --master-host and --master-port"
+        hint = (
+            "start a master there (--master), or give its address with --master-host and "
+            "--master-port"
+        )
         raise UnusableAddressError(message, hint=hint) from leaving
     return LocustfileError.exit_code  # Locust has said why
 

@@ -94,7 +94,7 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
         "--results",
         choices=("tables", "json", "none"),
         default="tables",
-        help="what is printed on stdout at the end",
+        help="output on stdout at the end",
     )
     add_options(parser)
     add_scenario_options(parser)

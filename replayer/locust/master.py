@@ -124,7 +124,7 @@ class Unread:
         self.count += 1
         if not self.first:
             self.first = in_one_line(f"from {who[:MOST_SHOWN]!r}: {why[:MOST_SHOWN]}")
-            text = f"a message {self.first}; it is dropped, and so are others like it"
+            text = f"a message {self.first}; it is ignored, and so are later ones like it"
             sys.stderr.write(f"replayer: {text}\n")
 
     def warnings(self) -> tuple[RunWarning, ...]:
@@ -132,8 +132,10 @@ class Unread:
         if not self.count:
             return ()
         some = f"{self.count:,} messages" if self.count > 1 else "1 message"
-        message = f"{some} to the master could not be read and were dropped; the first {self.first}"
-        hint = "who else reaches the master's port? keep it inside a network of yours"
+        message = (
+            f"{some} to the master could not be read and were ignored; the first was {self.first}"
+        )
+        hint = "check who else can reach the master's port; keep it in your own network"
         return (RunWarning(kind="other", message=message, hint=hint),)
 
 
@@ -176,14 +178,14 @@ class Master(MasterRunner):
             raise ValueError(message)
         found: Message = Message.unserialize(frames[1])
         if not isinstance(found.type, str) or found.node_id != frames[0].decode():
-            message = "no kind, or another sender's name"
+            message = "no message kind, or a wrong sender name"
             raise ValueError(message)
         if found.type in wire.READERS:
             found.data = wire.READERS[found.type](found.data)
         elif found.type in FORMS:
             FORMS[found.type].validate_python(found.data)
         elif found.type not in self.custom_messages:
-            message = f"nobody listens to {found.type!r}"
+            message = f"no handler for {found.type!r}"
             raise ValueError(message)
         return found
 

@@ -117,7 +117,7 @@ def open_page(environment: Environment, web_ui: WebUI, settings: Settings) -> Ru
     try_certificate(options.tls_cert or None, options.tls_key or None)
     several = has_scenario_users(environment)
     if settings.changes and not several:
-        message = "--set (--verify) is about a scenario, and only a locustfile is run"
+        message = "--set (--verify) needs a scenario, and only a locustfile is run"
         raise ReplayerError(message, hint="leave it out")
     choices = list(offered(settings, options.offer)) if several else [TASKS_ALONE]
     form = make_form(settings, choices, str(DEFAULT_FOLDER))
@@ -149,13 +149,13 @@ def _set_up(web_ui: WebUI, control: RunControl, options: argparse.Namespace) -> 
 def _announce(web_ui: WebUI, base: str) -> None:
     scheme = "https" if _has_tls(web_ui) else "http"
     where = put_address(web_ui.host or "0.0.0.0", web_ui.port)  # noqa: S104 - shown, not bound
-    lines = [f"replayer: the page is at {scheme}://{where}{base}/ (Ctrl-C ends it)"]
+    lines = [f"replayer: the page is at {scheme}://{where}{base}/ (stop it with Ctrl-C)"]
     if web_ui.web_login:
-        lines.append("replayer: it asks for the secret before it shows anything")
+        lines.append("replayer: the page asks for the secret first")
     if web_ui.web_login and scheme == "http" and not is_loopback(web_ui.host):
         lines.append(
-            "replayer: secret and figures cross the network unencrypted; "
-            "--tls-cert and --tls-key would change that"
+            "replayer: secret and figures cross the network unencrypted; use --tls-cert and "
+            "--tls-key to encrypt them"
         )
     sys.stderr.write("\n".join(lines) + "\n")
 
@@ -350,7 +350,9 @@ def _put_script(response: Response, token: str) -> Response:
         f'<meta name="replayer-token" content="{token}">'
     )
     if HEAD_END not in page:
-        response.set_data("This version of Locust's page is not known: the page is not shown.")
+        response.set_data(
+            "replayer does not know this version of Locust's page and cannot show it."
+        )
         response.status_code = 500
         return response
     # A browser may hold the script as Locust has it: under another address it asks for ours.

@@ -197,8 +197,8 @@ class _CheckedCsvWriter(_Files):
         if self._error is None:
             return None
         reason = self._error.strerror or self._error
-        message = f"--csv {self.base_filepath}: Locust's CSV files are not whole: {reason}"
-        return CsvRefusedError(message, hint="make room there, or name another folder")
+        message = f"--csv {self.base_filepath}: Locust's CSV files are incomplete: {reason}"
+        return CsvRefusedError(message, hint="free some space there, or give another folder")
 
     def close_files(self) -> None:
         """Close the files; what they do not take has been told."""

@@ -134,7 +134,7 @@ def hand_load_over(environment: Environment, request: RunRequest) -> None:
 def options_of(environment: Environment) -> argparse.Namespace:
     """Return the command line that Locust has parsed."""
     if environment.parsed_options is None:
-        message = "this environment of Locust has no command line: start it with its own main()"
+        message = "this Locust environment has no command line: start it with Locust's main()"
         raise ReplayerError(message)
     parsed: argparse.Namespace = environment.parsed_options
     return parsed

@@ -39,9 +39,7 @@ def context_of(environment: Environment) -> UserContext:
     try:
         return _contexts[environment]
     except KeyError:
-        message = (
-            "a FileUser or ScenarioUser runs under 'replayer run' or 'locust -f', not by itself"
-        )
+        message = "a FileUser or ScenarioUser runs only under 'replayer run' or 'locust -f'"
         raise ReplayerError(message) from None
 
 
@@ -191,12 +189,12 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
     if environment.shape_class is not None:
         _refuse_turns_of_a_shape(plan, targets, rounds)
     if has_file_users(environment) and rounds > 1:
-        message = f"--rounds {rounds}: tasks of a locustfile cannot be begun anew for another turn"
-        raise ReplayerError(message, hint="leave it out, and compare several runs")
+        message = f"--rounds {rounds}: tasks of a locustfile cannot restart for another turn"
+        raise ReplayerError(message, hint="leave --rounds out, and compare several runs")
     if has_file_users_alone(environment) and plan.users % targets:
         message = (
-            f"{format_many(plan.users, 'user')} of a locustfile cannot be dealt to {targets} "
-            "targets evenly: more would work on the first ones, and be taken for faster mounts"
+            f"{format_many(plan.users, 'user')} of a locustfile cannot be divided evenly among "
+            f"{targets} targets: the first targets would have more users and appear faster"
         )
         fewer = plan.users - plan.users % targets
         numbers = " or ".join(f"-u {each}" for each in (fewer, fewer + targets) if each)
@@ -205,29 +203,29 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
         return
     if has_file_users(environment) and targets > 1:
         message = (
-            f"{targets} targets have their turns one after the other, and tasks of a locustfile "
-            "cannot be begun anew for another turn"
+            f"{targets} targets take turns, and tasks of a locustfile cannot restart for another "
+            "turn"
         )
-        hint = "run it once for each target, and compare the runs; or run the locustfile alone"
+        hint = "run it once for each target and compare the runs, or run the locustfile alone"
         raise ReplayerError(message, hint=hint)
     if has_python_users(environment) and plan.body.get("roles"):
-        message = "a scenario with roles needs all users, and some are of a locustfile"
+        message = "a scenario with roles needs all users, but some are of a locustfile"
         raise ReplayerError(message, hint="leave the locustfile out")
 
 
 def _refuse_turns_of_a_shape(plan: Plan, targets: int, rounds: int) -> None:
     """Refuse what would have other load than the shape says, or another one in each turn."""
     if targets > 1:
-        message = f"a load shape runs on one target at a time, got {targets}"
+        message = f"a load shape must have one target at a time, got {targets}"
         raise ReplayerError(message, hint="run it once for each target, and compare the runs")
     if rounds > 1:
-        message = f"--rounds {rounds}: a load shape cannot be begun anew for another round"
-        raise ReplayerError(message, hint="leave it out, and compare several runs")
+        message = f"--rounds {rounds}: a load shape cannot restart for another round"
+        raise ReplayerError(message, hint="leave --rounds out, and compare several runs")
     each = plan.body["stop"]["transactions"]
     if each is not None:
         message = (
-            f"a load shape says when its users come and go, and here each is done after {each:,} "
-            "of its transactions (iterations of a scenario, --loops of a trace)"
+            f"a load shape sets the number of users, but each user ends after {each:,} "
+            "transactions (iterations of a scenario, --loops of a trace)"
         )
-        hint = "leave the load shape out, or have time end it: duration, or -t with a trace"
+        hint = "leave the load shape out, or set a time limit: duration, or -t with a trace"
         raise ReplayerError(message, hint=hint)

@@ -144,7 +144,7 @@ def collect_facts(path: Path) -> MountFacts:
         space = _space(resolved)
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
-        raise ReplayerError(message, hint="a target is an existing directory") from error
+        raise ReplayerError(message, hint="a target must be an existing folder") from error
     mount = mount_of(PurePosixPath(resolved), load_mountinfo()) or _untold(resolved)
     return _facts(resolved, mount, space)
 

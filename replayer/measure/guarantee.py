@@ -39,7 +39,7 @@ def place_of(promise: Guarantee, writing: Writing) -> str:
     """Return where the data of an acknowledged write is."""
     return {
         "buffered": promise.write,
-        "flushed": f"{promise.write}, fsync apart",
+        "flushed": f"{promise.write}, fsync separate",
         "direct": promise.direct,
         "synchronous": promise.fsync,
     }[writing]
@@ -61,8 +61,7 @@ def _memory(_: frozenset[str]) -> Guarantee:
         close="memory",
         fsync="memory",
         direct="memory",
-        says="data lives in memory (and swap) only; fsync has nothing to do, and a restart loses "
-        "it",
+        says="data is only in memory (and swap). fsync does nothing, and a restart loses the data",
         unseen=None,
         source="tmpfs(5)",
     )
@@ -85,9 +84,9 @@ def _disk(options: frozenset[str]) -> Guarantee:
             close="client cache",
             fsync="device",
             direct="device, not flushed",
-            says="a write and a close end in the page cache; fsync reaches the device, but "
-            "without a "
-            "barrier its own cache is not flushed: a power cut may lose fsynced data",
+            says="a write and a close end in the page cache. fsync reaches the device, but "
+            "without barriers the device cache is not flushed: a power cut may lose fsynced "
+            "data",
             unseen=_DEVICE,
             source="write(2), fsync(2); on barriers ext4(5), btrfs(5), and for f2fs the kernel's "
             "documentation",
@@ -149,7 +148,7 @@ def _smb(options: frozenset[str]) -> Guarantee:
         )
         + "; close waits until the server has it"
         + (
-            "; fsync does not ask the server to flush (nostrictsync)"
+            "; fsync does not make the server flush (nostrictsync)"
             if "nostrictsync" in options
             else ""
         ),
@@ -165,9 +164,9 @@ def _sshfs(_: frozenset[str]) -> Guarantee:
         close="server",
         fsync="server",
         direct="daemon",
-        says="a write ends in the sshfs process; close waits until the SFTP server has answered "
-        "all writes; "
-        "fsync reaches the server's disk only where the server offers fsync@openssh.com",
+        says="a write ends in the sshfs process. close waits until the SFTP server has answered "
+        "all writes. fsync reaches the server's disk only if the server offers "
+        "fsync@openssh.com",
         unseen="sshfs's own options (sshfs_sync), and the SFTP server's extensions",
         source="sshfs(1), option sshfs_sync; OpenSSH PROTOCOL, section 4.6",
     )
@@ -179,9 +178,8 @@ def _gluster(_: frozenset[str]) -> Guarantee:
         close="daemon",
         fsync="server",
         direct="daemon",
-        says="with the default volume options a write ends in the client process (write-behind) "
-        "and close does "
-        "not wait for the bricks (flush-behind); fsync does",
+        says="with the default volume options, a write ends in the client process (write-behind) "
+        "and close does not wait for the bricks (flush-behind). fsync does",
         unseen="the volume's options performance.write-behind and performance.flush-behind",
         source="Gluster documentation, write-behind translator; gluster volume get VOLUME all",
     )
@@ -193,9 +191,8 @@ def _cluster(_: frozenset[str]) -> Guarantee:
         close="client cache",
         fsync="server",
         direct="server, not flushed",
-        says="a write and a close end in this client's cache as long as it holds the lock or "
-        "capability; "
-        "fsync waits until the servers have it",
+        says="a write and a close end in this client's cache while it holds the lock or "
+        "capability. fsync waits until the servers have it",
         unseen="the servers' replication and write caches",
         source="mount.ceph(8); lustre manual, 'Lustre file system'; fsync(2)",
     )
@@ -207,7 +204,7 @@ def _passed_through(options: frozenset[str]) -> Guarantee:
         write="client cache" if cached else "daemon",
         close="client cache" if cached else "daemon",
         fsync="unknown",
-        says="the machine that hosts this one serves it: a write ends in its page cache"
+        says="the host of this machine serves it: a write ends in the host's page cache"
         + (
             ", or in this machine's ("
             + ", ".join(sorted(o for o in options if o.startswith("cache=")))
@@ -227,10 +224,12 @@ def _overlay(options: frozenset[str]) -> Guarantee:
         close="client cache",
         fsync="memory" if volatile else "device",
         direct="device, not flushed",
-        says="mounted volatile: fsync is left out"
+        says="mounted volatile: fsync does nothing"
         if volatile
-        else "as the file system of the upper layer: a write and a close end in the page cache, "
-        "fsync waits for its device",
+        else (
+            "as for the file system of the upper layer: a write and a close end in the page "
+            "cache, fsync waits for its device"
+        ),
         unseen="the file system of the upper layer (see upperdir)",
         source="kernel documentation, filesystems/overlayfs",
     )
@@ -247,8 +246,8 @@ def _zfs(_: frozenset[str]) -> Guarantee:
         close="client cache",
         fsync="device",
         direct="client cache",
-        says="a write and a close end in memory (ARC); fsync waits for the intent log, unless "
-        "the dataset has sync=disabled",
+        says="a write and a close end in memory (ARC). fsync waits for the intent log, unless the "
+        "dataset has sync=disabled",
         unseen="the dataset's property sync",
         source="zfsprops(7), property sync",
     )
@@ -260,8 +259,8 @@ def _fuse() -> Guarantee:
         close="daemon",
         fsync="daemon",
         direct="daemon",
-        says="each call is answered by a process in user space; what it has done by then is its "
-        "own affair",
+        says="a process in user space answers each call. Whether the data is stored by then "
+        "depends on this process",
         unseen="everything behind that process",
         source="fuse(4)",
     )
@@ -274,7 +273,7 @@ _UNKNOWN = Guarantee(
     write="unknown",
     close="unknown",
     fsync="unknown",
-    says="this type of file system is not known here: assume that only fsync reaches anything",
+    says="unknown type of file system: assume that only fsync stores data",
     unseen="where acknowledged data is",
     source="write(2), close(2), fsync(2)",
 )

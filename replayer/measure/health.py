@@ -177,7 +177,7 @@ def say_saturated(health: Health) -> str:
     """Say that the client was saturated, and by whom, where that was not its own doing."""
     waited = health.waiting_share > BOTTLENECK_SHARE
     by = _BY.get(health.blamed, "") if waited else ""
-    return f"the client was saturated{by}: figures may be its own, not the file system's"
+    return f"the client was saturated{by}: figures may show the client, not the file system"
 
 
 _BY: Mapping[Blamed, str] = {
@@ -212,22 +212,22 @@ def _warnings(
         yield RunWarning(
             kind="users given up",
             message=f"{health.users_given_up} of {load.users} users hung in a call and were "
-            f"given up",
-            hint=f"{_NAMED.get(load.order, '')}see whether the mount still answers",
+            "abandoned",
+            hint=f"{_NAMED.get(load.order, '')}check whether the mount still answers",
         )
     if health.stood_still_ns:
         yield RunWarning(
             kind="stood still",
-            message=f"this client stood still for {format_time_ns(health.stood_still_ns)} while it "
-            "measured: calls under way took as long",
-            hint="it was stopped (Ctrl-Z, SIGSTOP), frozen, or its machine slept; events.jsonl "
-            "says when (kind standstill): run it again",
+            message=f"this client stood still for {format_time_ns(health.stood_still_ns)} during "
+            "the measurement: calls in progress took that much longer",
+            hint="it was stopped (Ctrl-Z, SIGSTOP) or frozen, or its machine slept; events.jsonl "
+            "has the time (kind standstill). Repeat the run",
         )
     if health.own_cpu_share > BUSY_CPU_SHARE:
         yield RunWarning(
             kind="client busy",
-            message=f"{_whose_cpus(health, cpus, len(machines))}: above {BUSY_CPU_SHARE:.0%} it "
-            "may be what was measured",
+            message=f"{_whose_cpus(health, cpus, len(machines))}: above {BUSY_CPU_SHARE:.0%} the "
+            "figures may show the client",
             hint=_relief(load, cpus),
         )
     if health.waiting_share > WAITING_SHARE:
@@ -241,18 +241,17 @@ def _warnings(
     if health.run_queue_delay_ns is None:
         yield RunWarning(
             kind="too short",
-            message=f"users were in calls for {format_time_ns(health.in_call_ns)} in all: too "
-            "short to tell whether the figures are this client's",
-            hint="give them more to do: a longer time, or more data",
+            message=f"users were in calls for {format_time_ns(health.in_call_ns)} in total: too "
+            "short to measure this client's own share",
+            hint="run longer, or with more data",
         )
     yield from _own_cost(health)
     if health.events_dropped:
         yield RunWarning(
             kind="events dropped",
-            message=f"{health.events_dropped} transactions did not reach Locust's listeners, "
-            f"which were too slow",
-            hint="the figures here hold them all; only Locust's own statistics and exporters "
-            "miss them",
+            message=f"{health.events_dropped} transactions did not reach Locust's listeners, which "
+            "were too slow",
+            hint="figures here include them; only Locust's own statistics and exporters lack them",
         )
 
 
@@ -268,20 +267,20 @@ def _own_cost(health: Health) -> Iterator[RunWarning]:
         if health.own_share > OWN_SHARE:
             yield RunWarning(
                 kind="clock slow",
-                message=f"the client's clock costs {format_time_ns(health.clock_ns or 0)} a look, "
-                f"and the engine {format_time_ns(health.overhead_ns)} an op with it: "
+                message=f"one clock reading costs {format_time_ns(health.clock_ns or 0)}, and the "
+                f"engine {format_time_ns(health.overhead_ns)} an op with it: "
                 f"{health.own_share:.0%} of the users' time in calls; above "
-                f"{BOTTLENECK_SHARE:.0%} figures are the client's",
-                hint="this kernel answers each look by a system call: see /sys/devices/system/"
-                "clocksource/clocksource0/current_clocksource, choose one that is read in user "
-                "space (tsc), or take that off each op",
+                f"{BOTTLENECK_SHARE:.0%} figures show the client",
+                hint="this kernel reads the clock by a system call: see "
+                "/sys/devices/system/clocksource/clocksource0/current_clocksource. Choose "
+                "tsc if available, or subtract the cost from each op",
             )
     elif health.overhead_ns > SLOW_ENGINE_NS:
         yield RunWarning(
             kind="engine slow",
-            message=f"the engine itself cost {health.overhead_ns:.0f} ns an op, more than "
+            message=f"the engine itself took {health.overhead_ns:.0f} ns an op, more than "
             f"{SLOW_ENGINE_NS} ns",
-            hint="another program keeps this machine busy, or its clock is not read in user space: "
+            hint="another program keeps this machine busy, or its clock is read by a system call: "
             "see /sys/devices/system/clocksource/clocksource0/current_clocksource",
         )
 
@@ -315,9 +314,13 @@ def _who_used(health: Health, clients: int) -> str:
 
 _RELIEF: Mapping[Blamed, str] = {
     "others": "stop the other programs, or use a machine with more CPUs",
-    "stolen": "run when other machines of its host are idle, or use one with CPUs of its own",
-    "nobody": "the CPUs were idle most of the time: see whether a quota limits this client "
-    "(cpu.max of its cgroup), or whether its users all begin at once",
+    "stolen": (
+        "run when other machines of the host are idle, or use a machine with dedicated CPUs"
+    ),
+    "nobody": (
+        "the CPUs were idle most of the time: check whether a quota limits this client (cpu.max "
+        "of its cgroup), or whether all its users start at once"
+    ),
 }
 """By who kept users from a CPU: what helps, unless it was the client itself."""
 
@@ -339,4 +342,4 @@ def _relief(load: LoadFacts, cpus: int) -> str:
             f"{load.users} users share {cpus} CPUs: use fewer (-u), give them think time, "
             "or spread them over several client machines"
         )
-    return "stop what else runs on this machine, or use one with more CPUs"
+    return "stop other programs on this machine, or use one with more CPUs"

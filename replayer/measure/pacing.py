@@ -67,7 +67,7 @@ def say_unbegun(load: LoadFacts, target: TargetSummary) -> str:
     what = "periods" if load.loop == "paced" else "arrivals"
     return (
         f"{format_count(overall.unbegun)} of {format_count(_due(overall))} {what} on {target.name} "
-        "were never begun: users were busy"
+        "never started: users were busy"
     )
 
 
@@ -107,7 +107,7 @@ def pacing_warnings(
         if target.overall.unbegun:
             yield RunWarning(
                 kind="arrivals missed",
-                message=f"{say_unbegun(load, target)}; what did not begin is in no latency",
+                message=f"{say_unbegun(load, target)}; latencies do not include them",
                 hint=_relief(load),
             )
         yield from _without_call(target)
@@ -117,8 +117,9 @@ def pacing_warnings(
             yield RunWarning(
                 kind="measured longer",
                 message=f"{target.name} was measured for {format_seconds(begun_s)}, "
-                f"{format_seconds(asked_s)} were asked for: users went on after the end",
-                hint=others or "this client was too busy to end them in time: use fewer users (-u)",
+                f"not {format_seconds(asked_s)}: users continued after the end",
+                hint=others
+                or "this client was too busy to stop them in time: use fewer users (-u)",
             )
 
 
@@ -128,8 +129,8 @@ def _without_call(target: TargetSummary) -> Iterator[RunWarning]:
     if idle and target.overall.called:
         yield RunWarning(
             kind="no calls",
-            message=f"{', '.join(idle)} made no file call on {target.name}: what took time in "
-            f"{'it' if len(idle) == 1 else 'them'} is not the mount",
+            message=f"{', '.join(idle)} made no file call on {target.name}: the time of "
+            f"{'it' if len(idle) == 1 else 'them'} is not the mount's",
             hint="replayer check shows how many calls each transaction makes",
         )
 
@@ -147,7 +148,7 @@ def _woken_late(load: LoadFacts, target: TargetSummary, others: str | None) -> I
         message=f"{worst.name} on {target.name} started {late} late on average "
         f"({format_share(share)} of its latency). The client was busy; this is not the mount",
         hint=f"see its time 'from its start' ({worst.name}.service in limits); "
-        f"{others or 'fewer users (-u) or more CPUs are woken sooner'}",
+        f"{others or 'fewer users (-u) or more CPUs reduce this'}",
     )
 
 
@@ -175,8 +176,8 @@ def _cut(overall: RoundSummary) -> int:
 
 def _relief(load: LoadFacts) -> str:
     if load.loop == "paced":
-        return "users need longer than their period: make it longer (users.every)"
+        return "users need longer than their period: increase it (users.every)"
     return (
-        f"give arrivals more users than {format_count(load.users)} (users.count, -u), or a lower "
-        "rate"
+        f"use more than {format_count(load.users)} users for the arrivals (users.count, -u), or a "
+        "lower rate"
     )

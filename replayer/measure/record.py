@@ -47,12 +47,12 @@ def find_damage(
         ("timeline.csv", timed, logged, "bytes, and what changed with time,"),
     ):
         lacking = max(sum(other.values()) - sum(own.values()), told - _transactions(own))
-        state = _state(folder / name, f"lacks at least {lacking:,} results")
+        state = _state(folder / name, f"has at least {lacking:,} results too few")
         if lacking > 0 and (run.ended is not None or state in _WITHOUT):
             yield f"{name} {state}: {what} are missing or too low"
     if not all(segment in endings for segment in _ended(run)):
         state = _state(folder / "events.jsonl", "does not say how each round ended")
-        yield f"events.jsonl {state}: what never began, what hung and what was slow may be missing"
+        yield f"events.jsonl {state}: calls that never began, hung or were slow may be missing"
 
 
 _WITHOUT = ("is missing", "is empty")
@@ -178,7 +178,7 @@ def load_run(path: Path, told: Run | None = None) -> RunRecord:
         return _load(path, run)
     except OSError as error:
         message = f"{error.filename or path}: cannot be read: {error.strerror or error}"
-        raise ReplayerError(message, hint="who reports on a run reads all its files") from error
+        raise ReplayerError(message, hint="a report needs to read all files of the run") from error
 
 
 def _load(path: Path, run: Run) -> RunRecord:
@@ -223,17 +223,17 @@ def _load_run_json(path: Path) -> Run:
     try:
         text = file.read_bytes()
     except OSError as error:
-        message = f"{path}: no run folder: {RUN_JSON}: {error.strerror or error}"
+        message = f"{path}: not a run folder: {RUN_JSON}: {error.strerror or error}"
         raise ReplayerError(message, hint=_nearby(path)) from error
     try:
         document = json.loads(text)
         written = document["format"]
     except (ValueError, KeyError, TypeError) as error:
-        message = f"{file}: not the run.json of a replayer run"
+        message = f"{file}: is not the run.json of a replayer run"
         raise ReplayerError(message, hint=_nearby(path)) from error
     if written != FORMAT:
         message = f"{file}: run format {written}, this version reads format {FORMAT}"
-        raise ReplayerError(message, hint="report it with the version of replayer that wrote it")
+        raise ReplayerError(message, hint="use the version of replayer that wrote it")
     return _validated(file, text)
 
 
@@ -256,11 +256,11 @@ def _nearby(path: Path) -> str:
     except UnaskablePathError as error:
         return error.hint
     if not is_there:
-        return "run folders are made by 'replayer run', in ./replayer-runs unless -o says otherwise"
+        return "'replayer run' creates run folders, in ./replayer-runs unless -o is given"
     inside = sorted((found.parent.name for found in path.glob(f"*/{RUN_JSON}")), reverse=True)
     if not inside:
         return "a run folder holds run.json, histograms.hlog and timeline.csv"
-    return f"it holds run folders; the newest is {path / inside[0]}"
+    return f"it contains run folders; the newest is {path / inside[0]}"
 
 
 def _timeline(path: Path) -> tuple[dict[Key, int], Mapping[Key, Seconds], int]:

@@ -143,16 +143,16 @@ def create_run_folder(chosen: Path | None = None, parent: Path | None = None) ->
     except OSError as error:
         raise _refusal(path, error) from error
     if inside is not None:
-        message = f"{path}: a run folder must be empty, this one holds {inside.name}"
+        message = f"{path}: a run folder must be empty, this one has {inside.name}"
         raise ReplayerError(message, hint="choose another folder with -o, or leave -o out")
     return RunFolder(path, name)
 
 
 def _refusal(path: Path, error: OSError) -> ReplayerError:
-    message = f"{path}: cannot be made a run folder: {error.strerror or error}"
+    message = f"{path}: cannot be created as a run folder: {error.strerror or error}"
     if error.errno in {errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}:
         return ReplayerError(message, hint="choose another folder with -o")
-    return FolderRefusedError(message, hint="choose a folder that you may write to with -o")
+    return FolderRefusedError(message, hint="choose a folder that you can write to with -o")
 
 
 @contextmanager
@@ -167,7 +167,7 @@ def writing_to(path: Path) -> Iterator[None]:
     except OSError as error:
         message = f"{path}: the run folder cannot be written: {error.strerror or error}"
         raise FolderRefusedError(
-            message, hint="make room there, or choose another with -o"
+            message, hint="free some space there, or choose another folder with -o"
         ) from error
 
 

@@ -106,7 +106,7 @@ def _pick(scope: Scope, step: c.StepPart, place: Place, key: Key) -> dict[str, A
     if candidates == 0:
         kind = (place.kind or _usual_kind(step)).replace("any", "").strip()
         what = f"{kind} entry" if kind else "entry"
-        hint = "give the dataset entries, or take in: and name: for files that are made later"
+        hint = "give the dataset entries, or use in: and name: for files that are created later"
         raise refuse(
             book.scenario, (*key, "from"), f"picks from {dataset}, which has no {what}", hint
         )
@@ -114,8 +114,8 @@ def _pick(scope: Scope, step: c.StepPart, place: Place, key: Key) -> dict[str, A
         raise refuse(
             book.scenario,
             (*key, "pick"),
-            f"wants files for each user, but {dataset} has {candidates} for {book.users} users",
-            f"at most {candidates} users, or a larger dataset",
+            f"needs files for each user, but {dataset} has {candidates} for {book.users} users",
+            f"use at most {candidates} users, or a larger dataset",
         )
     scope.unbind(place.slot)
     if types == "f" and book.stays(dataset):
@@ -185,8 +185,10 @@ def check_pickers(book: Book) -> None:
     """
     found = len(book.pickers.rows)
     if found > MAX_PICKERS:
-        message = f"pick and name files in {found:,} different ways, at most {MAX_PICKERS:,} fit"
-        hint = "each path of a script is one: take a shorter script"
+        message = (
+            f"must pick and name files in at most {MAX_PICKERS:,} different ways, got {found:,}"
+        )
+        hint = "each path of a script is one way: use a shorter script"
         raise refuse(book.scenario, ("transactions",), message, hint)
 
 
@@ -204,5 +206,5 @@ def largest_write(book: Book, step: c.StepPart) -> int:
 
 def _check(book: Book, key: Key, value: int, most: int) -> None:
     if value > most:
-        message = f"must be at most {most:,} for one call, and can be {value:,}"
+        message = f"must be at most {most:,} for one call, but can be {value:,}"
         raise refuse(book.scenario, key, message)

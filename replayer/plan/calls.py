@@ -215,7 +215,7 @@ def _expect(scope: Scope, step: c.Timed, key: Key) -> list[str]:
     slot = step.slot if isinstance(step, c.OfPath) else ""
     if slot not in scope.exists:
         hint = "bind it with in: and a name: without placeholders"
-        message = "is layout, but nothing says whether the dataset holds this name"
+        message = "is layout, but no dataset says whether this name exists"
         raise refuse(scope.book.scenario, (*key, "expect"), message, hint)
     return ["ok"] if scope.exists[slot] else ["ENOENT"]
 

@@ -111,7 +111,7 @@ def _check_users(scenario: Scenario, count: int) -> None:
         raise PlanError(str(scenario.document.origin(("roles",))), message)
     if scenario.most_users is not None and count > scenario.most_users:
         message = f"users must be {wanted}, as many as the roles have, got {count}"
-        hint = f"without a mix others have nothing to do: take -u {wanted}, or add a mix"
+        hint = f"without a mix, other users have nothing to do: use -u {wanted}, or add a mix"
         raise PlanError(str(scenario.document.origin(("roles",))), message, hint=hint)
 
 
@@ -221,7 +221,7 @@ def _generate(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
     template = dataset.names or "f{n}"
     strange = [word for kind, word in template_parts(template) if kind == "part" and word != "n"]
     if strange:
-        message = f"has {{{strange[0]}}}, and can only have {{n}}"
+        message = f"has {{{strange[0]}}}, but only {{n}} is allowed"
         raise refuse(scenario, ("datasets", name, "names"), message)
     entries = [Entry(path, "d", 0, DIRECTORY_MODE) for path in _with_parents(directories)]
     per_directory = dataset.per_directory or count

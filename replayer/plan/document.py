@@ -129,8 +129,8 @@ def say_limits(plan: Plan) -> str | None:
     if not plan.verifies or reason is None:
         return None
     return (
-        f"files are told apart by their last names alone, as {reason}: those of one name count as "
-        "one, and no read is found to be stale or lost"
+        f"files are identified by their last names only, because {reason}. Files of the same name "
+        "count as one, and stale or lost reads are not detected"
     )
 
 
@@ -149,8 +149,8 @@ def say_warmed(plan: Plan) -> str | None:
     if each is None or not plan.warm_up_ns:
         return None
     return (
-        f"those that it takes of the {format_many(each, 'transaction')} of each user are not "
-        f"measured (iterations begin with it; it lasts {format_time_ns(plan.warm_up_ns)})"
+        f"of the {format_many(each, 'transaction')} of each user, those in the warm-up are not "
+        f"measured (iterations include it; it lasts {format_time_ns(plan.warm_up_ns)})"
     )
 
 

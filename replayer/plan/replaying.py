@@ -103,8 +103,8 @@ def choose_requests(trace: TraceFacts, words: Sequence[str]) -> dict[str, int]:
         ReplayError: The trace has no such request, or a weight is none.
     """
     if not trace.requests:
-        message = f"{trace.name}: the trace has no requests: nothing was accepted while recording"
-        raise ReplayError(message, hint="leave --requests out, or record it with requests")
+        message = f"{trace.name}: the trace has no requests: it has no accepted connection"
+        raise ReplayError(message, hint="leave --requests out, or capture the trace with requests")
     if not words:
         return dict(trace.requests)
     chosen: dict[str, int] = {}
@@ -125,7 +125,7 @@ def _read_request(trace: TraceFacts, word: str) -> tuple[str, int]:
     label, equals, weight = word.rpartition("=")
     if equals and label in known:
         if not weight.isdecimal() or int(weight) > MAX_WEIGHT:
-            message = f"--requests {word}: a weight is a whole number from 0 to {MAX_WEIGHT}"
+            message = f"--requests {word}: a weight must be a whole number from 0 to {MAX_WEIGHT}"
             raise ReplayError(message, hint=f"for example {label}=3")
         return known[label], int(weight)
     message = f"--requests: {trace.name} has no request {label or word!r}"
@@ -143,25 +143,29 @@ def _mistakes(trace: TraceFacts, options: ReplayOptions) -> list[tuple[bool, str
     low, high = SPEEDS
     speed, pace = options.speed, options.pace
     return [
-        (not trace.events, f"{trace.name}: the trace holds no events", "see replayer show"),
+        (
+            not trace.events,
+            f"{trace.name}: the trace holds no events",
+            "show it with: replayer show",
+        ),
         (
             pace == "open" and options.requests is None,
-            "--pace open needs requests: arrivals of what?",
-            "add --requests, for all that were recorded, or --requests LABEL…",
+            "--pace open needs requests that arrive",
+            "add --requests for all recorded requests, or --requests LABEL…",
         ),
         (
             pace == "timed" and options.requests is not None,
-            "--pace timed plays the whole trace by its own clock: it has no place for --requests",
-            "take --pace closed or open with requests",
+            "--pace timed plays the whole trace by its own clock and excludes --requests",
+            "use --pace closed or open with requests",
         ),
         (
             options.rate is not None and pace != "open",
-            f"--rate is a rate of arrivals: it goes with --pace open, not with {pace}",
+            f"--rate sets the arrivals of --pace open, but the pace is {pace}",
             "add --pace open --requests",
         ),
         (
             speed is not None and pace == "asap",
-            "--speed stretches gaps: --pace asap has none",
+            "--speed changes gaps, but --pace asap has no gaps",
             "leave --speed out",
         ),
         (
@@ -176,8 +180,11 @@ def _mistakes(trace: TraceFacts, options: ReplayOptions) -> list[tuple[bool, str
         ),
         (
             wrong_users(_users(trace, options)) is not None,
-            f"{trace.name}: a user for each of its threads: {wrong_users(_users(trace, options))}",
-            "give fewer with -u",
+            (
+                f"{trace.name}: one user for each of its threads: "
+                f"{wrong_users(_users(trace, options))}"
+            ),
+            "use -u to set fewer users",
         ),
     ]
 

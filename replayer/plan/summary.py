@@ -94,7 +94,9 @@ class PlanSummary:
             return None
         make, their = ("makes", "its") if len(idle) == 1 else ("make", "their")
         all_idle = len(idle) == len(used)
-        then = "a run of this is inconclusive" if all_idle else f"{their} times are not the mount's"
+        then = (
+            "such a run is inconclusive" if all_idle else f"the mount did not cause {their} times"
+        )
         return f"{', '.join(idle)} {make} no file call: {then}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def try_address(option: str, host: str, port: int) -> None:
     """
     if not 0 < port <= MOST_PORT:
         message = f"{option} {port}: the port must be from 1 to {MOST_PORT}"
-        raise ReplayerError(message, hint=f"such as {option} 8099")
+        raise ReplayerError(message, hint=f"for example {option} 8099")
     everywhere = "" if host == "*" else host.strip("[]")
     family = socket.AF_INET6 if ":" in everywhere else socket.AF_INET
     try:
@@ -67,8 +67,8 @@ def find_host(option: str, host: str, patience_s: float = NAME_S) -> None:
             socket.getaddrinfo(host.strip("[]"), None)
         except (socket.gaierror, UnicodeError) as error:
             if time.monotonic() >= deadline_s:
-                message = f"{option} {host}: no machine of that name is known"
-                hint = "give the name or the address of the machine where the master runs"
+                message = f"{option} {host}: unknown host"
+                hint = "give the name or address of the machine of the master"
                 raise UnusableAddressError(message, hint=hint) from error
             time.sleep(min(1.0, patience_s))
         else:
@@ -85,7 +85,8 @@ def try_certificate(certificate: str | None, key: str | None) -> None:
         return
     if certificate is None or key is None:
         message = (
-            f"{'--tls-key' if certificate is None else '--tls-cert'} is half of what https needs"
+            "https needs both --tls-cert and --tls-key, "
+            f"{'--tls-cert' if certificate is None else '--tls-key'} is missing"
         )
         raise ReplayerError(message, hint="give both --tls-cert and --tls-key")
     for option, file in (("--tls-cert", certificate), ("--tls-key", key)):
@@ -97,6 +98,6 @@ def try_certificate(certificate: str | None, key: str | None) -> None:
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        message = f"--tls-cert {certificate}, --tls-key {key}: do not serve https: {error}"
-        hint = "both must be PEM files, and the key the certificate's, without a password"
+        message = f"--tls-cert {certificate}, --tls-key {key}: cannot be used for https: {error}"
+        hint = "both must be PEM files; the key must match the certificate and have no password"
         raise ReplayerError(message, hint=hint) from error

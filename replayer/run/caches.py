@@ -105,7 +105,7 @@ def refuse_idle_remount(state: CacheState, remount_command: str | None) -> None:
         ReplayerError: There is one, and caches shall not become cold.
     """
     if remount_command is not None and state != "cold":
-        message = f"--remount-command is for cold caches, and here they are {state}"
+        message = f"--remount-command needs --cache cold, but the cache is {state}"
         raise ReplayerError(message, hint="add --cache cold, or leave --remount-command out")
 
 
@@ -113,7 +113,7 @@ LIMIT_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 KILLED_S = 5.0  # chosen: one that cannot be killed by then waits in the kernel
 POLL_S = 0.02
 LAST_BYTES = 4096
-HINT = "it must leave $REPLAYER_PATH mounted, and exit with 0"
+HINT = "the command must leave $REPLAYER_PATH mounted and exit with 0"
 
 
 def remount(command: str, target_dirs: Sequence[TargetDir]) -> None:
@@ -172,7 +172,7 @@ def _wait(process: subprocess.Popen[bytes], path: str, interruption: Interruptio
     while (code := process.poll()) is None:
         interruption.check(f"waiting for the remount command of {path}")
         if time.monotonic() > end_s:
-            message = f"{path}: the remount command has not ended within {LIMIT_S:g} s"
+            message = f"{path}: the remount command did not end within {LIMIT_S:g} s"
             raise MountError(message, hint=HINT)
         gevent.sleep(POLL_S)
     # A terminal's Ctrl-C is the command's, too: it may have ended of it.

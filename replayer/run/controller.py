@@ -365,5 +365,5 @@ class ControlledRun(ABC):
         if left and (not code or self.request.interruption.has_abandoned):
             code = EXIT_ENVIRONMENT
             self.shown = Shown(code, why="; ".join(left))
-            sys.stderr.write(f"replayer: exit code {code}, as not everything could be removed\n")
+            sys.stderr.write(f"replayer: exit code {code}, because some folders were not removed\n")
         return code

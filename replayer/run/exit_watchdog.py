@@ -87,7 +87,7 @@ class ExitWatchdog:
         self._leave(EXIT_ENVIRONMENT)
 
     def _speak(self) -> None:
-        first = f"did not end within {self._limit_s:g} s of the signal, and is ended now"
+        first = f"did not end within {self._limit_s:g} s of the signal, and is killed now"
         for text in (first, *self.last_words()):
             os.write(2, f"replayer: {text}\n".encode(errors="backslashreplace"))
 

@@ -77,7 +77,7 @@ def fit_pauses(order: FitOrder) -> Fit:
         copy = Path(scratch) / "trace"
         _copy(order.trace.folder, copy)
         keep_fit(copy, None)
-        order.say(f"asap: what the file calls take by themselves, {order.rounds} rounds")
+        order.say(f"asap: time of the file calls alone, {order.rounds} rounds")
         asap = _replay(order, copy, "asap")
         tried: dict[int, Fit] = {}
 
@@ -106,7 +106,7 @@ def _copy(folder: Path, to: Path) -> None:
         shutil.copytree(folder, to)
     except OSError as error:
         message = f"{folder}: cannot be copied to {to.parent}: {error.strerror or error}"
-        raise ReplayFailedError(message, hint="TMPDIR says where to") from error
+        raise ReplayFailedError(message, hint="set TMPDIR to a folder with enough space") from error
 
 
 def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
@@ -124,11 +124,12 @@ def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
     """
     if asap_ns > MUCH_LONGER * wanted_ns:
         message = (
-            f"the file calls alone take {format_time_ns(asap_ns)} there, the command took "
-            f"{format_time_ns(wanted_ns)} where it was recorded: there is no time left for pauses"
+            f"the file calls alone take {format_time_ns(asap_ns)} on this file system, longer than "
+            f"the whole command ({format_time_ns(wanted_ns)}) where it was recorded: no time is "
+            "left for pauses"
         )
         raise FitRefusedError(
-            message, hint="take a folder on the file system where the command was recorded"
+            message, hint="use a folder on the file system where the command was recorded"
         )
     if asap_ns >= wanted_ns:
         closed(LEAST_PERCENT)
@@ -143,7 +144,7 @@ def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
         if percent in known:
             break
     if max(known.values()) == asap_ns:
-        message = "the trace has no pauses that could be fitted: replays with and without them take"
+        message = "the trace has no pauses to fit: replays with and without them take"
         raise FitRefusedError(f"{message} {format_time_ns(asap_ns)}")
     del known[0]
     return min(known, key=lambda each: abs(known[each] - wanted_ns))
@@ -164,8 +165,10 @@ def _following(known: Mapping[int, int], wanted_ns: int) -> int:
 
 def _wanted(facts: TraceFacts) -> int:
     if facts.untraced_ns is None:
-        message = f"{facts.name}: nobody knows how long its command takes without the tracer"
-        raise FitRefusedError(message, hint="record it with 'replayer capture --rehearse 20'")
+        message = f"{facts.name}: has no time of the command without the tracer"
+        raise FitRefusedError(
+            message, hint="capture it again with 'replayer capture --rehearse 20'"
+        )
     return facts.untraced_ns
 
 

@@ -14,7 +14,7 @@ from types import FrameType
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 from replayer.supervisor import interrupt, is_echo, take_interrupt
 
-GOES_ON = "the run's folders are being removed: that goes on; another Ctrl-C leaves them behind"
+GOES_ON = "removing the folders of the run; another Ctrl-C leaves them behind"
 
 IS_NOHUP = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 """Whether this process was begun to outlive its terminal."""

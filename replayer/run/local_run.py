@@ -188,8 +188,10 @@ def _make_workload(spawner: Spawner, settings: Settings, rounds: int) -> Workloa
     """Compile the scenario."""
     nothing = settings.scenario is None and settings.replay is None
     if nothing and spawner.has_scenario_users:
-        message = "a scenario is missing"
-        raise ReplayerError(message, hint="add --scenario FILE; 'replayer scenarios' lists some")
+        message = "--scenario is missing"
+        raise ReplayerError(
+            message, hint="add --scenario FILE; list the shipped ones with 'replayer scenarios'"
+        )
     _check_numbers(settings.users, settings.run_time_s)
     if settings.users is None and nothing and spawner.is_shaped:
         settings = replace(settings, users=SHAPED_USERS)

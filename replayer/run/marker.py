@@ -116,13 +116,15 @@ def _elsewhere(process: Process, host: str) -> str:
 def _refuse_owned(path: str, owner: Owner | None) -> None:
     if owner is None:
         return
-    hint = "let it end first, or run without --reuse in a folder of its own"
+    hint = "wait until it ends, or run without --reuse"
     if owner.elsewhere:
-        message = f"{path}: its last run was started {owner.elsewhere}, and may go on there"
-        if_gone = f"if it was killed: replayer clean --force {shlex.quote(path)}"
+        message = f"{path}: its last run was started {owner.elsewhere} and may still be running"
+        if_gone = (
+            f"if it was killed, remove the folder with: replayer clean --force {shlex.quote(path)}"
+        )
         raise ReplayerError(message, hint=f"{hint}; {if_gone}")
     if owner.is_another:
-        message = f"{path}: another run is at work there (process {owner.process.pid})"
+        message = f"{path}: another run is using it (process {owner.process.pid})"
         raise ReplayerError(message, hint=hint)
 
 
@@ -228,30 +230,30 @@ def _place_of(path: str, made: Identity) -> Path | None:
 
 def _unmounted(target: str, path: str) -> Loss:
     return Loss(
-        f"the mount of {target} is gone: {path} was on it",
-        f"left behind (its mount is gone): when it is mounted again, remove it with: "
-        f"replayer clean {shlex.quote(path)}",
+        f"the mount of {target} is gone, and {path} with it",
+        "left behind (its mount is gone); mount it again, then remove it with: replayer clean "
+        f"{shlex.quote(path)}",
     )
 
 
 def _moved(target: str, path: str) -> Loss:
     return Loss(
-        f"the target {target} was renamed or removed: {path} is not there any more",
+        f"the target {target} was renamed or removed: {path} no longer exists",
         f"nothing was removed: {path} is gone (if its target was renamed: replayer clean NEW-NAME)",
     )
 
 
 def _gone(target: str, path: str) -> Loss:
     return Loss(
-        f"the run's folder is gone from {target}: {path} was deleted, renamed or replaced",
+        f"the run's folder on {target} is gone: {path} was deleted, renamed or replaced",
         f"nothing was removed: {path} is gone (if it was renamed: replayer clean NEW-NAME)",
     )
 
 
 def _unmarked(target: str, path: str) -> Loss:
     return Loss(
-        f"the marker of the run's folder is gone from {target}: {path}/{MARKER} was deleted or "
+        f"the marker of the run's folder on {target} is gone: {path}/{MARKER} was deleted or "
         "changed",
-        f"left behind (without its marker it is not removed): if it is only the run's, remove it "
+        "left behind (without its marker it is not removed); if only the run used it, remove it "
         f"with: rm -r {shlex.quote(path)}",
     )

@@ -114,14 +114,16 @@ class Meter:
     def _state(self) -> Iterator[Metric]:
         tick = self._tick
         yield GaugeMetricFamily(
-            "replayer_running", "1 while a segment of a run goes on.", value=float(tick is not None)
+            "replayer_running",
+            "1 while a segment of a run is measured.",
+            value=float(tick is not None),
         )
         yield GaugeMetricFamily(
-            "replayer_users", "Users that run now.", value=float(tick.users if tick else 0)
+            "replayer_users", "Users that are running.", value=float(tick.users if tick else 0)
         )
         yield GaugeMetricFamily(
             "replayer_calls_hanging",
-            "Calls that have not come back for longer than the watchdog allows.",
+            "Calls that have not returned within the watchdog's limit.",
             value=float(len(tick.hanging) if tick else 0),
         )
 
@@ -129,12 +131,12 @@ class Meter:
         labels = ["target", "transaction"]
         ended = CounterMetricFamily(
             "replayer_transactions",
-            "Transactions that ended by themselves in the measured phases.",
+            "Transactions that completed in the measured phases.",
             labels=[*labels, "outcome"],
         )
         times = HistogramMetricFamily(
             "replayer_transaction_duration_seconds",
-            "From when a transaction was intended to begin, to its end.",
+            "From the intended start of a transaction to its end.",
             labels=labels,
         )
         for (target, transaction, op), found in sorted(self._sums.items()):
@@ -149,7 +151,8 @@ class Meter:
         labels = ["target", "transaction", "operation"]
         ended = CounterMetricFamily(
             "replayer_operations",
-            "File calls of the measured phases; expected says whether the scenario allows for it.",
+            "File calls of the measured phases; expected says whether the scenario allows this "
+            "outcome.",
             labels=[*labels, "outcome", "expected"],
         )
         times = HistogramMetricFamily(

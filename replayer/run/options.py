@@ -77,24 +77,27 @@ def add_replay_options(parser: Parser) -> None:
         "--pace",
         choices=("asap", "closed", "timed", "open"),
         default="closed",
-        help="how events follow each other: closed (each as long after the one before as recorded; "
-        "the default), timed (by the recorded clock), asap (at once); open: requests arrive at a "
-        "rate, and are closed inside",
+        help="how events follow each other: closed (with the recorded pauses; the default), timed "
+        "(at the recorded times), asap (at once), open (requests arrive at a rate, closed "
+        "inside)",
     )
     parser.add_argument(
-        "--speed", type=_read_speed, metavar="X", help="1 is as recorded (default), 2 twice as fast"
+        "--speed",
+        type=_read_speed,
+        metavar="X",
+        help="1 is the recorded speed (default), 2 twice as fast",
     )
     parser.add_argument(
         "--rate",
         type=_read_rate,
         metavar="RATE",
-        help="requests that arrive, such as 50/s, with --pace open (default: as recorded)",
+        help="arrival rate of requests, such as 50/s, with --pace open (default: as recorded)",
     )
     parser.add_argument(
         "--loops",
         type=_read_loops,
         metavar="N",
-        help="how often each user does all of it (default: once; with -t until the time is over)",
+        help="how often each user plays all of it (default: once; with -t until the time is over)",
     )
     parser.add_argument(
         "--requests",
@@ -102,12 +105,12 @@ def add_replay_options(parser: Parser) -> None:
         action="extend",
         metavar="LABEL",
         help="replay requests as transactions, not the whole trace: all as often as recorded, or "
-        "those named, as LABEL or LABEL=WEIGHT",
+        "LABEL or LABEL=WEIGHT",
     )
     parser.add_argument(
         "--check-order",
         action="store_true",
-        help="log the time of each event; check afterwards that each waited for those before it",
+        help="log the time of each event, then check that each event waited for its predecessors",
     )
     parser.add_argument(
         "--event-log",
@@ -267,21 +270,21 @@ def add_target_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]DIR[,DIR…]",
-        help="run in a folder that an earlier run kept (--keep), after checking it; repeatable",
+        help="run in a folder that an earlier run kept (--keep), after a check; repeatable",
     )
     keeping = parser.add_mutually_exclusive_group()
     keeping.add_argument(
         "--keep",
         action="store_const",
         const="laid-out",
-        help="leave the folders there, laid out anew, for --reuse",
+        help="keep the folders, laid out again, for --reuse",
     )
     keeping.add_argument(
         "--keep-used",
         dest="keep",
         action="store_const",
         const="used",
-        help="leave the folders there as the users left them",
+        help="keep the folders as the users left them",
     )
 
 
@@ -329,7 +332,7 @@ def add_result_options(parser: Parser) -> None:
     )
     add_junit_option(parser)
     parser.add_argument(
-        "--quiet", action="store_true", help="show only calls that hang, no progress"
+        "--quiet", action="store_true", help="show no progress, only calls that hang"
     )
 
 
@@ -382,7 +385,7 @@ def parse_run_time(text: str) -> int:
     """
     found = _TIME.fullmatch(text)
     if found is None or not text:
-        message = f"no time: {text!r}"
+        message = f"invalid time {text!r}"
         raise ValueError(message)
     units = (("all", 1), ("h", 3600), ("m", 60), ("s", 1))
     return sum(int(found[name] or 0) * seconds for name, seconds in units)
@@ -413,12 +416,12 @@ def csv_prefix(word: str) -> str:
     names_folder = is_there or word.endswith("/")
     folder = path if is_there else path.absolute().parent
     if names_folder and not is_there and exists(path):
-        message = f"--csv {word}: is a file and no folder"
-        raise ReplayerError(message, hint="leave the slash out, or name another folder")
+        message = f"--csv {word}: is a file, not a folder"
+        raise ReplayerError(message, hint="leave the slash out, or give another folder")
     if not is_folder(folder):
-        message = f"--csv {word}: there is no folder {folder}"
-        raise ReplayerError(message, hint="make it first")
+        message = f"--csv {word}: the folder {folder} does not exist"
+        raise ReplayerError(message, hint="create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
         message = f"--csv {word}: {folder} is not writable for this user"
-        raise CsvRefusedError(message, hint="name a folder that you may write to")
+        raise CsvRefusedError(message, hint="give a folder that you can write to")
     return str(path / CSV_NAME) if names_folder else word

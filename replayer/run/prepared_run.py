@@ -84,7 +84,7 @@ def chosen_targets(settings: Settings) -> tuple[NamedTarget, ...]:
         TargetError: They cannot be meant.
     """
     if settings.targets and settings.reuse:
-        message = "--target and --reuse exclude each other: a kept folder is a target already"
+        message = "--target and --reuse exclude each other: a kept folder is already a target"
         raise TargetError(message)
     return parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
 
@@ -276,8 +276,8 @@ def check_procedure(procedure: CacheProcedure, rounds: int) -> None:
         ReplayerError: There are several.
     """
     if isinstance(procedure, Remounted) and rounds > 1:
-        message = f"--remount-command goes with one round, got {rounds}"
-        hint = "a mount cannot be taken away from users that are there: add --rounds 1"
+        message = f"--remount-command needs one round, got {rounds}"
+        hint = "users of earlier rounds use the mount: add --rounds 1"
         raise ReplayerError(message, hint=hint)
 
 
@@ -309,9 +309,9 @@ def _keep(session: PreparedRun, target_dir: TargetDir) -> str:
     if session.request.settings.keep == "used":
         return f"kept as the users left it: {target_dir.target.name}={folders}"
     if undone is not None:
-        why = f"not laid out anew ({undone}), and so --reuse would refuse it"
+        why = f"not laid out again ({undone}), and --reuse would reject it"
         return f"kept, but {why}: {target_dir.target.name}={folders}"
-    return f"kept: use it again with --reuse {shlex.quote(f'{target_dir.target.name}={folders}')}"
+    return f"kept; use it again with --reuse {shlex.quote(f'{target_dir.target.name}={folders}')}"
 
 
 def _restore(session: PreparedRun, target_dir: TargetDir) -> str | None:
@@ -355,8 +355,8 @@ def _make_default_folder() -> None:
         DEFAULT_FOLDER.mkdir(exist_ok=True)
     except OSError as error:
         path, reason = DEFAULT_FOLDER.absolute(), os.strerror(error.errno or 0).lower()
-        message = f"{path}: without --target a run is laid out there: {reason}"
-        raise MountError(message, hint="name a folder to run in: --target PATH") from error
+        message = f"{path}: a run without --target is laid out there: {reason}"
+        raise MountError(message, hint="give a folder to run in: --target PATH") from error
 
 
 def _remove_default_folder(settings: Settings) -> None:

@@ -73,10 +73,10 @@ def make_event_log(settings: ReplaySettings | None, run_folder: Path) -> str | N
         inside = next(folder.iterdir(), None)
     except OSError as error:
         message = f"{folder}: cannot hold the event log: {error.strerror}"
-        raise ReplayerError(message, hint="choose another folder with --event-log") from error
+        raise ReplayerError(message, hint="choose another folder for --event-log") from error
     if inside is not None:
-        message = f"{folder}: an event log needs an empty folder, this one holds {inside.name}"
-        raise ReplayerError(message, hint="choose another folder with --event-log")
+        message = f"{folder}: an event log needs an empty folder, this one has {inside.name}"
+        raise ReplayerError(message, hint="choose another folder for --event-log")
     return str(folder)
 
 
@@ -280,66 +280,65 @@ def _is_shared_lock(event: Divergence, beside: Circumstances) -> bool:
 _CAUSES = (
     _Cause(
         lambda event, _: event.got in DENIED and event.recorded not in DENIED,
-        "this process may not do it here: replay as root if the trace was recorded as root, or "
-        "look at the options of the mount and its export (root_squash)",
+        "this process has no permission for it: replay as root if the trace was recorded as root, "
+        "or check the options of the mount and its export (root_squash)",
     ),
     _Cause(
         lambda event, _: event.recorded in DENIED and event.got == "ok",
-        "the recorded program was denied it; as root, or on files that the replay made itself, it "
-        "is allowed",
+        "the recorded program had no permission for it; root, or the owner of the files, has",
     ),
     _Cause(
         lambda event, _: event.got in {"ENOSPC", "EDQUOT"},
-        "the target is full, or a quota is reached",
+        "the target or a quota is full",
     ),
     _Cause(
         lambda event, _: event.got in {"EMFILE", "ENFILE"},
-        "too many open files for this process: raise its limit (ulimit -n), or use fewer users",
+        "this process has too many open files: raise its limit (ulimit -n), or use fewer users",
     ),
     _Cause(
         lambda event, _: event.got in BROKEN,
-        "the mount or its server failed: its log says why",
+        "the mount or its server failed; see its log",
     ),
     _Cause(
         lambda event, _: event.got in UNSUPPORTED and event.recorded not in UNSUPPORTED,
-        "the target's file system does not support this call, or not with these flags",
+        "the target's file system does not support this call or its flags",
     ),
     _Cause(
         lambda event, _: event.got == "EBADF",
-        "the file was not open: an earlier open came out otherwise, see the divergences before it",
+        "the file was not open, because an earlier open had another result: see the divergences "
+        "before it",
     ),
     _Cause(
         lambda event, _: event.got == "ENAMETOOLONG",
-        "the name is too long here: files of a user's own get a suffix, such as ~3",
+        "the name is too long here: private files of a user get a suffix, such as ~3",
     ),
     _Cause(
         lambda event, beside: _is_shared_name(event, beside) and not beside.requests,
-        "several users share this name, which one program changed when it was recorded: with -u 1 "
-        "it should match, as each performance then begins with the tree as it was",
+        "several users share this name, but one program changed it in the recording; with -u 1 it "
+        "should match: each pass then starts with the original tree",
     ),
     _Cause(
         _is_shared_name,
-        "several users share this name, which one program changed when it was recorded, and "
-        "requests are replayed apart from each other",
+        "several users share this name, but one program changed it in the recording, and requests "
+        "are replayed independently",
     ),
     _Cause(
         _is_shared_lock,
-        "another user has locked this file, which all of them share",
+        "another user locked this shared file",
     ),
     _Cause(
         lambda event, beside: beside.requests and _is_of_names(event),
-        "another request changed this name while this one was under way when it was recorded; "
-        "requests are replayed apart from each other",
+        "in the recording, another request changed this name during this one; requests are "
+        "replayed independently",
     ),
     _Cause(
         lambda event, _: {event.got, event.recorded} <= NAMES | {"ok"} and event.got != "ok",
-        "the tree is not as the recorded program found it: an earlier event came out otherwise, "
-        "something that was not traced changed it, or the target treats names otherwise (upper and "
-        "lower case)",
+        "the tree differs from the recorded one: an earlier event had another result, an untraced "
+        "program changed it, or the target treats names differently (upper and lower case)",
     ),
     _Cause(
         lambda event, _: event.got in {"less", "more"} and event.op in LENGTHS,
-        "a file or directory has another size than it had: another user changed it, or something "
-        "that was not traced did while recording",
+        "a file or directory differs in size: another user changed it, or an untraced program did "
+        "during the recording",
     ),
 )

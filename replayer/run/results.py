@@ -115,7 +115,7 @@ def say_problems(found: Iterable[ReplayerError | None]) -> tuple[ReplayerError, 
 
 def say_interrupted(folder: RunFolder) -> None:
     """Say that a run's figures are not those of all of it."""
-    text = f"replayer: interrupted: the figures hold what was run until then ({folder.path})"
+    text = f"replayer: interrupted: the figures include what ran until then ({folder.path})"
     sys.stderr.write(f"{text}\n")
 
 

@@ -35,22 +35,30 @@ LOCUSTS = (
 def add_locusts_fleet_options(parser: Parser) -> None:
     """Declare what Locust's parser has already and a command of ours has not."""
     parser.add_argument(
-        "--processes", metavar="N", help="run on N processes of this machine (-1: one for each CPU)"
+        "--processes",
+        metavar="N",
+        help="number of worker processes on this machine (-1: one for each CPU)",
     )
     parser.add_argument(
         "--master", action="store_true", help="lead workers; this process runs no users"
     )
-    parser.add_argument("--expect-workers", metavar="N", help="how many workers to wait for")
+    parser.add_argument("--expect-workers", metavar="N", help="number of workers to wait for")
     parser.add_argument(
-        "--expect-workers-max-wait", metavar="SECONDS", help="how long to wait for them"
+        "--expect-workers-max-wait", metavar="SECONDS", help="maximum time to wait for them"
     )
-    parser.add_argument("--master-bind-host", metavar="ADDRESS", help="where the master listens")
-    parser.add_argument("--master-bind-port", metavar="PORT", help="its port (default: 5557)")
     parser.add_argument(
-        "--worker", action="store_true", help="be a worker, with the targets named here"
+        "--master-bind-host", metavar="ADDRESS", help="address where the master listens"
     )
-    parser.add_argument("--master-host", metavar="HOST", help="where a worker finds its master")
-    parser.add_argument("--master-port", metavar="PORT", help="the master's port (default: 5557)")
+    parser.add_argument(
+        "--master-bind-port", metavar="PORT", help="port of the master (default: 5557)"
+    )
+    parser.add_argument(
+        "--worker", action="store_true", help="run as a worker, with the targets given here"
+    )
+    parser.add_argument("--master-host", metavar="HOST", help="address of the master, for a worker")
+    parser.add_argument(
+        "--master-port", metavar="PORT", help="port of the master, for a worker (default: 5557)"
+    )
 
 
 def add_fleet_options(parser: Parser) -> None:
@@ -59,15 +67,15 @@ def add_fleet_options(parser: Parser) -> None:
         "--on-lost-worker",
         choices=("fail", "continue"),
         default="fail",
-        help="what a master does when a worker dies, hangs or leaves: fail with the results so far "
-        "(default), or continue with the users that are left",
+        help="if a worker dies, hangs or leaves: fail with the results so far (default), or "
+        "continue with the remaining users",
     )
     parser.add_argument(
         "--worker-timeout",
         type=_read_seconds,
         default=DEFAULT_TIMEOUT_S,
         metavar="SECONDS",
-        help="time without a sign of life after which a worker or master is lost (default: "
+        help="time without a message after which a worker or master is lost (default: "
         f"{DEFAULT_TIMEOUT_S})",
     )
 
@@ -125,7 +133,7 @@ def arrange_modes(options: argparse.Namespace) -> None:
     """
     if options.master and options.worker:
         message = "--master and --worker exclude each other"
-        raise ReplayerError(message, hint="start the workers as processes of their own")
+        raise ReplayerError(message, hint="start the workers as separate processes")
     _check_processes(options.processes)
     if options.processes and not options.worker and options.master_bind_host == EVERYWHERE:
         # Two such runs at once are no trouble to each other, and nobody else can join.
@@ -134,10 +142,10 @@ def arrange_modes(options: argparse.Namespace) -> None:
     elif options.master:
         _try_once(options.master_bind_host, options.master_bind_port)
         where = put_address(options.master_bind_host, options.master_bind_port)
-        _say(options, f"waits for workers at {where}; whoever reaches that port can join")
+        _say(options, f"waits for workers at {where}; everybody who can reach that port can join")
     elif options.worker:
         where = put_address(options.master_host, options.master_port)
-        _say(options, f"looks for its master at {where}")
+        _say(options, f"connects to its master at {where}")
         find_host("--master-host", options.master_host)
 
 
@@ -145,7 +153,7 @@ def _check_processes(count: int | None) -> None:
     """Refuse counts that Locust takes for one process, or ends at without a word of ours."""
     if count is not None and count < 1 and count != EACH_CPU:
         message = f"--processes must be at least 1, or {EACH_CPU} for one for each CPU, got {count}"
-        raise ReplayerError(message, hint="leave it out for one process alone")
+        raise ReplayerError(message, hint="leave it out for one process")
 
 
 _said: set[str] = set()
@@ -241,7 +249,7 @@ def _idle(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str
     yield from _idle_by_work(options)
     yield from _idle_by_role(options)
     if not _is_page(options):
-        yield PAGES, "is about the web page, and none is served", "add --web, or leave it out"
+        yield PAGES, "needs the web page, and none is served", "add --web, or leave it out"
 
 
 def _is_page(options: argparse.Namespace) -> bool:
@@ -254,40 +262,56 @@ def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
     if page:
         yield (
             ("trace", *REPLAYS),
-            "does not go with the web page",
-            "its Traces page starts replays",
+            "is not for the web page",
+            "start replays on its Traces page",
         )
     elif options.trace is None:
-        yield REPLAYS, "is about a trace, and none is replayed", "add --trace, or leave it out"
+        yield REPLAYS, "needs a trace, and none is replayed", "add --trace, or leave it out"
     if not page and not options.worker and options.scenario is None:
         hint = "add --scenario, or leave it out"
-        yield CHANGES, "is about a scenario, and none is run", hint
+        yield CHANGES, "needs a scenario, and none is run", hint
 
 
 def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str]]:
     """Yield those of other roles."""
     if not (options.processes or options.master or options.worker):
         hint = "add --processes or --master, or leave it out"
-        yield SEVERAL, "is about several processes, and this is one", hint
+        yield SEVERAL, "needs several processes, and this is one", hint
     else:
         yield (
             ORDER,
-            "needs one process: the order of events is not known across several",
+            "needs one process: the order of events across processes is not known",
             "replay it without --processes, --master and --worker",
         )
     if options.processes and not options.worker:
-        yield ("expect_workers",), "does nothing beside --processes", "all of them are waited for"
+        yield (
+            ("expect_workers",),
+            "has no effect with --processes",
+            "the master waits for all of them",
+        )
         if not _is_given(options, "master_bind_host"):
-            hint = "add --master-bind-host to let workers of other machines in, or leave it out"
-            message = "does nothing beside --processes, which meet by themselves"
+            hint = "add --master-bind-host to accept workers of other machines, or leave it out"
+            message = "has no effect with --processes: master and workers connect by themselves"
             yield (*FOUND, *LISTENING), message, hint
     if options.master:
-        yield FOUND, "does nothing on a master", "it listens at --master-bind-host and -port"
-        yield WORKERS, "does nothing on a master: it touches no target", "say it to the workers"
+        yield (
+            FOUND,
+            "has no effect on a master",
+            "it listens at --master-bind-host and --master-bind-port",
+        )
+        yield WORKERS, "has no effect on a master: it uses no target", "give it to the workers"
     if options.worker:
-        yield LISTENING, "does nothing on a worker", "its master is at --master-host and -port"
+        yield (
+            LISTENING,
+            "has no effect on a worker",
+            "its master is at --master-host and --master-port",
+        )
     if options.worker and not options.processes:
-        yield MASTERS, "does nothing on a worker: it has a part alone", "say it to the master"
+        yield (
+            MASTERS,
+            "has no effect on a worker: it has only a part of the run",
+            "give it to the master",
+        )
 
 
 def _is_given(options: argparse.Namespace, name: str) -> bool:

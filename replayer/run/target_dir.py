@@ -86,7 +86,7 @@ NS_PER_S = 1_000_000_000
 LEAST_PATIENCE_S = 3.0  # chosen: a mount that is well answers by then, whatever its users may take
 Explain = Callable[[Path, OSError], ReplayerError]
 """Turns a failed call into a refusal."""
-HANGING, AWAY = "calls hang there", "its mount is gone"
+HANGING, AWAY = "calls on it hang", "its mount is gone"
 """Why a folder is left where it is."""
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
@@ -173,14 +173,14 @@ class RunDir:
         """
         where = self.target.paths[0]
         space = self.ask(where, self.sandboxes[0].space)
-        hint = "make room, or use another target; a scenario can be made smaller (--set)"
+        hint = "free some space, or use another target; --set makes a scenario smaller"
         if size_bytes > space.bytes_free:
             need, have = f"{size_bytes:,} bytes", f"{space.bytes_free:,}"
         elif space.inodes_total and inodes > space.inodes_free:
             need, have = f"{inodes:,} inodes", f"{space.inodes_free:,}"
         else:
             return
-        message = f"{where}: this run needs {need}, only {have} are free"
+        message = f"{where}: this run needs {need}, but only {have} are free"
         raise MountError(message, hint=hint)
 
     def wipe(self) -> None:
@@ -206,7 +206,7 @@ class RunDir:
         if self.place is None:
             return []
         command = f"replayer clean {shlex.quote(self.place)}"
-        return [f"left behind ({reason}): remove it with: {command}"]
+        return [f"left behind ({reason}); remove it with: {command}"]
 
     def find_loss(self) -> Loss | None:
         """Tell whether the folder, or its marker, was taken away; None: it is as it was made.
@@ -235,7 +235,7 @@ class RunDir:
                 return self.ask(folder, lambda: Sandbox.open(str(folder)))
             except ReplayerError as error:
                 if waited >= SHOWN_S:
-                    message = f"{folder.parent}: does not show what is made in {made_in}"
+                    message = f"{folder.parent}: does not show what was created in {made_in}"
                     hint = "the paths of one target are mount points of the same export"
                     raise MountError(message, hint=hint) from error
             gevent.sleep(POLL_S)
@@ -328,7 +328,7 @@ class TargetDir(RunDir):
         Raises:
             ReplayerError: A mount point of this machine does not show it.
         """
-        where = "the same target by another worker"
+        where = "another worker uses the same target"
         self.sandboxes = [self._find(path / name, where) for path in self.target.paths]
         self._remember()
         self._used = True  # whoever lays it out from here wipes it first
@@ -379,10 +379,10 @@ class TargetDir(RunDir):
         )
         if found.mismatches:
             message = (
-                f"{self.sandboxes[0].path}: {found.mismatches:,} entries are not as the scenario "
-                f"lays them out; the first: {found.first_mismatch}"
+                f"{self.sandboxes[0].path}: {found.mismatches:,} entries differ from the scenario; "
+                f"the first: {found.first_mismatch}"
             )
-            raise ReplayerError(message, hint="run without --reuse to lay out anew")
+            raise ReplayerError(message, hint="run without --reuse to lay them out again")
         self.fresh = self._used = True
 
     def warm(self) -> None:

@@ -39,10 +39,10 @@ _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
     (
         frozenset({errno.ENOSPC, errno.EDQUOT}),
         MountError,
-        "there is no space left",
+        "no space left",
         "free some space or inodes, or use another target",
     ),
-    (frozenset({errno.EROFS}), MountError, "is mounted read-only", "mount it for writing"),
+    (frozenset({errno.EROFS}), MountError, "is mounted read-only", "remount it read-write"),
     (
         frozenset({errno.EACCES}),
         MountError,
@@ -59,20 +59,20 @@ _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
         frozenset({errno.EXDEV}),
         MountError,
         "is a mount point inside the run's folder",
-        "take that mount away: a run stays on the mount of its folder",
+        "unmount it: a run stays on the mount of its folder",
     ),
-    (GONE, MountError, "the mount does not answer", "is its server up?"),
+    (GONE, MountError, "the mount does not answer", "check that its server is up"),
     (
         frozenset({errno.ENOENT}),
         TargetError,
         "does not exist",
-        "make the folder, or mount it, first",
+        "create the folder, or mount it, first",
     ),
     (
         frozenset({errno.ENOTDIR, errno.ELOOP}),
         TargetError,
         "is not a folder",
-        "a target is a folder on the mount",
+        "a target must be a folder on the mount",
     ),
 )
 
@@ -107,7 +107,7 @@ def parse_targets(words: Sequence[str]) -> tuple[NamedTarget, ...]:
     doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
     if doubled:
         message = f"two targets are named {doubled[0]!r}"
-        raise TargetError(message, hint="give each a name of its own: --target NAME=PATH")
+        raise TargetError(message, hint="give each target its own name: --target NAME=PATH")
     return targets
 
 
@@ -150,10 +150,10 @@ def explain_reading(path: Path, error: OSError) -> ReplayerError:
     if error.errno not in {errno.EACCES, errno.EPERM}:
         return explain(path, error)
     hint = (
-        "entries have the modes that the scenario gives them: change them there, or run as root, "
-        "or as the user who laid them out"
+        "the scenario sets the modes of entries: change them there, run as root, or run as the "
+        "user who laid them out"
     )
-    return MountError(f"{path}: permission denied: cannot be read by this user", hint=hint)
+    return MountError(f"{path}: permission denied: this user cannot read it", hint=hint)
 
 
 def _parse_target(word: str) -> NamedTarget:
@@ -162,7 +162,7 @@ def _parse_target(word: str) -> NamedTarget:
         name, places = "", word
     paths = tuple(_absolute(place) for place in places.split(",") if place)
     if not paths or (equals and not places) or places.count(",") >= len(paths):
-        message = f"--target {word!r}: a path is missing"
+        message = f"--target {word!r}: has no path"
         raise TargetError(message, hint="write [NAME=]PATH[,PATH…]")
     return NamedTarget(name, paths, places)
 
@@ -187,8 +187,8 @@ def _absolute(place: str) -> Path:
 def _refuse_unshowable(target: NamedTarget) -> None:
     """Refuse names that break lines and tables, or that no file of a run could hold."""
     if any(category(character) in UNSHOWABLE for character in target.name):
-        message = f"target {target.name!r}: a name has no control characters and is UTF-8"
-        raise TargetError(message, hint="give it another name: --target NAME=PATH")
+        message = f"target {target.name!r}: a name must be UTF-8 without control characters"
+        raise TargetError(message, hint="choose another name: --target NAME=PATH")
 
 
 def _name_apart(targets: Sequence[NamedTarget]) -> tuple[NamedTarget, ...]:
@@ -211,10 +211,12 @@ def _refuse_one_place_twice(
             if place not in owners:
                 owners[place] = target
             elif owners[place] is target:
-                message = f"target {target.name}: the same folder twice, {path}"
-                raise TargetError(message, hint="the paths of a target are different mount points")
+                message = f"target {target.name}: the same folder twice: {path}"
+                raise TargetError(
+                    message, hint="the paths of a target must be different mount points"
+                )
             else:
-                message = f"{owners[place].name} and {target.name} are the same folder, {path}"
+                message = f"{owners[place].name} and {target.name} are the same folder: {path}"
                 raise TargetError(message, hint="leave one of these targets out")
 
 
@@ -226,19 +228,19 @@ def _refuse_comma(target: NamedTarget) -> None:
     """Tell a folder with a comma in its name from mount points of which one is missing."""
     if len(target.paths) > 1 and os.path.isdir(target.written):  # noqa: PTH112 - as it was written
         message = (
-            f"{target.written}: commas separate mount points, and this folder has one in its name"
+            f"{target.written}: commas separate mount points, but this folder name contains one"
         )
-        raise TargetError(message, hint="reach it by a link without: ln -s FOLDER LINK")
+        raise TargetError(message, hint="create a link without a comma: ln -s FOLDER LINK")
 
 
 def _check_folder(path: Path) -> None:
     real = Path(os.path.realpath(path))
     if real == Path("/"):
-        message = f"{path}: the root of the system is no target"
-        raise TargetError(message, hint="name a folder on the mount to measure")
+        message = f"{path}: the root of the system cannot be a target"
+        raise TargetError(message, hint="give a folder on the mount to measure")
     if _is_of_the_system(real):
-        message = f"{path}: /{real.parts[1]} is the system's and no target"
-        raise TargetError(message, hint="name a folder on the mount to measure")
+        message = f"{path}: /{real.parts[1]} is a system folder and cannot be a target"
+        raise TargetError(message, hint="give a folder on the mount to measure")
     try:
         found = real.stat()
         read_only = os.statvfs(real).f_flag & os.ST_RDONLY

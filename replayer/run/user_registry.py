@@ -79,8 +79,8 @@ class UserRegistry:
         if self._closed:
             return None
         if not self._free:
-            message = f"the plan is made for {self.capacity} users, more were asked for"
-            hint = "give the largest number that there will ever be with -u, as of a load shape"
+            message = f"the plan has {self.capacity} users, and more were requested"
+            hint = "set -u to the largest number of users, as of a load shape"
             self.refuse(ReplayerError(message, hint=hint))
             return None
         slot = UserSlot(heapq.heappop(self._free), user)
@@ -106,8 +106,8 @@ class UserRegistry:
 
     def refuse_thread(self, slot: UserSlot, error: OSError) -> None:
         """Remember that the system gave a user no thread, and take its slot back."""
-        message = f"the system gives no thread to user {slot.number}: {error.strerror or error}"
-        hint = "raise its limits (ulimit -u, pids.max of the cgroup), or use fewer users (-u)"
+        message = f"user {slot.number} got no thread: {error.strerror or error}"
+        hint = "raise the limits (ulimit -u, pids.max of the cgroup), or use fewer users (-u)"
         self.refuse(ThreadRefusedError(message, hint=hint))
         self.finish([slot.number])
 

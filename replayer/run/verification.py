@@ -96,6 +96,8 @@ def refuse_others(plan: Plan, others: str) -> None:
         ReplayerError: The plan is to be verified.
     """
     if plan.verifies:
-        message = f"verify: {others} write what this process does not know of"
-        hint = "verify with the users of a scenario in one process, without --processes or --master"
+        message = f"verify: {others} write data that this process does not know"
+        hint = (
+            "use --verify with users of a scenario in one process, without --processes or --master"
+        )
         raise ReplayerError(message, hint=hint)

@@ -54,8 +54,8 @@ def ask(path: Path, call: Callable[[], R], interruption: Interruption | None = N
     if not errors:
         give_up_on(str(path))
         waited = f"{time.monotonic() - began:.0f} s"
-        message = f"{path}: the mount does not answer within {waited}"
-        raise MountError(message, hint="is its server up?") from TimeoutError()
+        message = f"{path}: the mount did not answer within {waited}"
+        raise MountError(message, hint="check that its server is up") from TimeoutError()
     error = errors[0]
     if isinstance(error, REFUSED):
         raise refusal_of(path, error) from error
@@ -71,7 +71,7 @@ def refusal_of(path: Path, error: Exception) -> ReplayerError:
     if isinstance(error, OSError):
         return explain(path, error)
     if isinstance(error, ValueError):
-        return ReplayerError(f"{path}: {error}", hint="only folders that a run made are used")
+        return ReplayerError(f"{path}: {error}", hint="only folders that a run created are used")
     return MountError(f"{path}: {error}")  # this machine cannot confine users at all
 
 
@@ -170,8 +170,8 @@ class Watchdog:
             path: Where that is.
         """
         give_up_on(name)
-        message = f"{path}: {self.last or 'a call'} and was given up on"
-        return MountError(message, hint="is its server up?")
+        message = f"{path}: {self.last or 'a call hangs'}; it was abandoned"
+        return MountError(message, hint="check that its server is up")
 
     def _limit_s(self, op: str) -> float:
         """Return how long a call may last: one that writes out all that is dirty has much to do."""

@@ -24,17 +24,19 @@ LOCUSTS = ("web_host", "web_port", "web_base_path", "tls_cert", "tls_key")
 def add_web_options(parser: Parser) -> None:
     """Declare what Locust's parser has already and a command of ours has not."""
     parser.add_argument(
-        "--web-host", metavar="ADDRESS", help=f"where the page listens (default: {LOOPBACK})"
+        "--web-host",
+        metavar="ADDRESS",
+        help=f"address where the page listens (default: {LOOPBACK})",
     )
-    parser.add_argument("--web-port", metavar="PORT", help="its port (default: 8089)")
+    parser.add_argument("--web-port", metavar="PORT", help="port of the page (default: 8089)")
     parser.add_argument(
-        "--web-base-path", metavar="PATH", help="serve the page under a path, such as /load"
+        "--web-base-path", metavar="PATH", help="path prefix of the page, such as /load"
     )
     parser.add_argument(
-        "--web-login", action="store_true", help="ask for a secret before anything is shown"
+        "--web-login", action="store_true", help="ask for a secret before showing anything"
     )
-    parser.add_argument("--tls-cert", metavar="FILE", help="serve https with this certificate")
-    parser.add_argument("--tls-key", metavar="FILE", help="key of that certificate")
+    parser.add_argument("--tls-cert", metavar="FILE", help="certificate for https")
+    parser.add_argument("--tls-key", metavar="FILE", help="key of this certificate")
     add_page_options(parser)
 
 
@@ -43,14 +45,14 @@ def add_page_options(parser: Parser) -> None:
     parser.add_argument(
         "--web-secret-file",
         metavar="FILE",
-        help=f"file that holds the secret of --web-login (default: ${SECRET_VARIABLE})",
+        help=f"file with the secret of --web-login (default: ${SECRET_VARIABLE})",
     )
     parser.add_argument(
         "--offer",
         action="append",
         default=[],
         metavar="SCENARIO",
-        help="offer this scenario on the page, too; repeatable",
+        help="also offer this scenario on the page; repeatable",
     )
 
 
@@ -72,7 +74,7 @@ def refuse_page_options(arguments: argparse.Namespace) -> None:
     names = (*LOCUSTS, "web_secret_file", "offer", "web_login")
     given = next((name for name in names if getattr(arguments, name)), None)
     if given is not None and not arguments.web:
-        message = f"--{given.replace('_', '-')} is about the web page, and none is served"
+        message = f"--{given.replace('_', '-')} needs the web page, and none is served"
         raise ReplayerError(message, hint="add --web, or leave it out")
 
 
@@ -90,12 +92,12 @@ def check_web_options(options: argparse.Namespace) -> None:
         (options.results == "json", "--json"),
     ):
         if chosen:
-            message = f"{name}: does not go with the web page"
-            raise ReplayerError(message, hint="leave it out; the page starts runs when it is told")
+            message = f"{name}: is not for the web page"
+            raise ReplayerError(message, hint="leave it out: the page starts runs on request")
     if not is_loopback(options.web_host) and not options.web_login:
         message = (
-            f"--web-host {options.web_host or '*'}: other machines could put load on your mounts, "
-            "so a login is needed"
+            f"--web-host {options.web_host or '*'}: needs a login, because other machines could "
+            "put load on your mounts"
         )
         hint = f"add --web-login and a secret in ${SECRET_VARIABLE} or --web-secret-file"
         raise ReplayerError(message, hint=hint)
@@ -126,14 +128,14 @@ def read_secret(options: argparse.Namespace) -> str:
         where = options.web_secret_file
         secret = _read(Path(options.web_secret_file))
     if not secret:
-        message = "--web-login: there is no secret to log in with"
-        hint = f"set {SECRET_VARIABLE} in the environment, or name a file: --web-secret-file FILE"
+        message = "--web-login: the secret is missing"
+        hint = f"set {SECRET_VARIABLE} in the environment, or give a file: --web-secret-file FILE"
         raise ReplayerError(message, hint=hint)
     if len(secret) < LEAST_SECRET:
         message = (
-            f"{where}: the secret must be {LEAST_SECRET} characters or more, got {len(secret)}"
+            f"{where}: the secret must have at least {LEAST_SECRET} characters, got {len(secret)}"
         )
-        raise ReplayerError(message, hint="such as: head -c 24 /dev/urandom | base64")
+        raise ReplayerError(message, hint="for example: head -c 24 /dev/urandom | base64")
     return secret
 
 
@@ -158,8 +160,8 @@ def add_metrics_option(parser: Parser) -> None:
     parser.add_argument(
         "--metrics",
         metavar="[HOST:]PORT",
-        help="serve figures for Prometheus at /metrics while it runs (default host: "
-        f"{LOOPBACK}); a web page has them at /metrics anyway",
+        help=f"serve figures for Prometheus at /metrics during the run (default host: {LOOPBACK}); "
+        "a web page always has them at /metrics",
     )
 
 

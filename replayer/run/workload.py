@@ -168,9 +168,9 @@ def _replay_in_words(trace: TraceFacts, options: ReplayOptions) -> str:
     speed = 1.0 if options.speed is None else options.speed
     fast = "as recorded" if speed == 1 else f"{speed:g} times as fast"
     words = {
-        "asap": "each event at once after the one before",
-        "closed": f"each event after the pause it had, {fast}",
-        "timed": f"each event by the recorded clock, {fast}",
+        "asap": "each event directly after the previous one",
+        "closed": f"each event after its recorded pause, {fast}",
+        "timed": f"each event at its recorded time, {fast}",
         "open": f"requests arrive {_arrivals(options, fast)}; inside, the pauses {fast}",
     }
     what = "whole trace" if options.requests is None else "requests"

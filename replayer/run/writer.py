@@ -229,7 +229,7 @@ def _never_cold(targets: Sequence[TargetFacts]) -> Iterator[RunWarning]:
                 kind="other",
                 message=f"{target.name} is in memory ({target.mounts[0].filesystem}): its files "
                 "are never cold",
-                hint="cold reads are those of a target with a device or a server behind it",
+                hint="cold reads need a target with a device or a server",
             )
 
 

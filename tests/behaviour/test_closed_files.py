@@ -19,7 +19,7 @@ transactions:
   look:
     - stat: {from: files, pick: uniform}
 """
-UNREADABLE = "permission denied: cannot be read by this user"
+UNREADABLE = "permission denied: this user cannot read it"
 
 pytestmark = needs_setpriv
 
@@ -50,7 +50,7 @@ def test_files_that_caches_are_prepared_of_must_be_readable(closed: Shell) -> No
     done = run(closed, "run", "closed.yaml", "--target", "mount", "--cache", "warm")
     assert done.code == 3, done.err
     assert f"/files/d/a: {UNREADABLE}\n" in done.err
-    assert "hint: entries have the modes that the scenario gives them" in done.err
+    assert "hint: the scenario sets the modes of entries" in done.err
     assert "writable" not in done.err
 
 

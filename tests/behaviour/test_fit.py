@@ -61,7 +61,7 @@ def test_what_cannot_be_fitted_is_refused_and_left_as_it_is(shell: Shell) -> Non
     before = (trace / "trace.json").read_bytes()
     unknown = shell.run("fit", "trace", "--target", shell.home)
     assert unknown.code == 2
-    assert "nobody knows how long its command takes" in unknown.err
+    assert "has no time of the command without the tracer" in unknown.err
     assert "--rehearse 20" in unknown.err
     never = shell.run("fit", "trace", "--target", shell.home, "--rounds", "0")
     assert never.code == 2

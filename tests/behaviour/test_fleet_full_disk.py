@@ -66,7 +66,7 @@ def test_no_space_under_the_run_folder_fails_a_run_and_spoils_nothing_that_is_th
     assert process.returncode == 3, err
     assert "Traceback" not in err
     assert "bug in replayer" not in err
-    assert f"{folder}/histograms.hlog: there is no space left" in err
+    assert f"{folder}/histograms.hlog: no space left" in err
     assert ("the run folder cannot be written" in err) is for_good
     assert json.loads((folder / "run.json").read_text())["status"] == "failed"
     events = [json.loads(line) for line in whole_lines(folder / "events.jsonl")]

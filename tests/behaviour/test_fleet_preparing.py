@@ -117,7 +117,7 @@ def test_a_run_goes_on_with_the_users_that_are_left_where_a_worker_dies_before_i
         os.kill(chosen, signal.SIGKILL)
         told = ended(master)
         done = [ended(worker) for worker in processes]
-    assert "more were asked for" not in told.err
+    assert "more were requested" not in told.err
     assert told.code in {0, 4}, told.err
     document = told.document()
     assert document["status"] == "finished", told.err

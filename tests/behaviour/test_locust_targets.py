@@ -46,6 +46,6 @@ def test_users_in_python_that_targets_cannot_share_evenly_are_refused(
     words = ("-f", "slow.py", "--headless", *users, "-t", "4s", *places)
     done = shell.run(*words, program=LOCUST)
     assert done.code == 2
-    assert f"{are} of a locustfile cannot be dealt to 2 targets evenly" in done.err
+    assert f"{are} of a locustfile cannot be divided evenly among 2 targets" in done.err
     assert f"hint: {hint}, or run it once for each target" in done.err
     assert not (shell.home / "replayer-runs").exists()

@@ -36,7 +36,7 @@ def test_a_folder_that_is_deleted_is_told_and_the_verdict_is_the_exit_code(
 ) -> None:
     done = meanwhile(shutil.rmtree, *words)
     assert done.code == 3, done.err
-    assert "the run's folder is gone from mount: " in " ".join(done.out.split())
+    assert "the run's folder on mount is gone: " in " ".join(done.out.split())
     assert done.out.rstrip().endswith(", exit code 3")
     assert "nothing was removed: " in done.err
     assert "left behind" not in done.err
@@ -62,7 +62,7 @@ def test_a_folder_without_its_marker_is_left_and_how_to_remove_it_is_said(
 ) -> None:
     done = meanwhile(lambda folder: (folder / ".replayer-run").unlink())
     assert done.code == 3, done.err
-    assert "the marker of the run's folder is gone from mount" in " ".join(done.out.split())
+    assert "the marker of the run's folder on mount is gone" in " ".join(done.out.split())
     (line,) = (line for line in done.err.splitlines() if "rm -r" in line)
     folder = Path(line.rpartition("rm -r ")[2])
     assert folder.is_dir()
@@ -80,6 +80,6 @@ def test_a_mount_that_is_gone_is_told_from_a_folder_that_is(shell: Shell, until:
         subprocess.run(["umount", "-l", target], check=True)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
-    assert "the mount of mount is gone: " in " ".join(out.split())
+    assert "the mount of mount is gone, and " in " ".join(out.split())
     assert "left behind (its mount is gone)" in err
     assert "renamed" not in err

@@ -199,7 +199,7 @@ def test_requests_that_fail_fail_the_run_and_are_told(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("tiny.yaml", "--target", "mount", "--target", "near"), "2 targets have their turns"),
+        (("tiny.yaml", "--target", "mount", "--target", "near"), "2 targets take turns"),
         (("tiny.yaml", "--target", "mount", "--rounds", "2"), "--rounds 2: tasks of a locustfile"),
         (("visibility", "--target", "mount"), "a scenario with roles needs all users"),
     ],
@@ -220,7 +220,7 @@ def test_verifying_is_refused_where_no_scenario_is_run(shell: Shell) -> None:
     write_mixed(shell, 1)
     done = shell.run("-f", "mixed.py", "--headless", "--verify", program=LOCUST)
     assert done.code == 2
-    assert "--set (--verify) is about a scenario" in done.err
+    assert "--set (--verify) needs a scenario" in done.err
 
 
 def test_users_of_http_on_a_page_ask_their_own_host(shell: Shell, port: int) -> None:
@@ -263,7 +263,7 @@ def test_a_run_of_a_page_that_fails_while_its_users_work_is_told_as_failed(shell
         server.start(user_count="3", run_time="5s")
         run = server.until("stopped")
     assert run["outcome"] == "failed", run
-    assert "the plan is made for 3 users" in run["failure"]
+    assert "the plan has 3 users" in run["failure"]
 
 
 def test_thresholds_are_judged_on_transactions_that_tasks_name(shell: Shell, port: int) -> None:

@@ -129,5 +129,5 @@ class TestMountsThatGo:
         (line,) = (each for each in done.err.splitlines() if each.startswith("left behind"))
         where = f"{small}/replayer-"
         assert line.startswith(
-            f"left behind (its mount is gone): remove it with: replayer clean {where}"
+            f"left behind (its mount is gone); remove it with: replayer clean {where}"
         )

@@ -139,8 +139,8 @@ def test_a_folder_for_no_target_that_cannot_be_made_has_a_hint(shell: Shell) -> 
     (shell.home / "replayer-data").write_text("of somebody else")
     done = shell.run("run", "tiny.yaml")
     assert done.code == 3
-    assert "without --target a run is laid out there: file exists" in done.err
-    assert "hint: name a folder to run in: --target PATH" in done.err
+    assert "a run without --target is laid out there: file exists" in done.err
+    assert "hint: give a folder to run in: --target PATH" in done.err
 
 
 def test_a_threshold_that_fails_makes_the_exit_code_1(shell: Shell) -> None:
@@ -254,7 +254,7 @@ def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell:
         (("--reuse", "/srv"), 2, "marker"),
         (("--nonsense",), 2, "--nonsense"),
         (("--rounds", "2", "--cache", "cold", "--remount-command", "true"), 2, "one round"),
-        (("--remount-command", "true"), 2, "--remount-command is for cold caches"),
+        (("--remount-command", "true"), 2, "--remount-command needs --cache cold"),
     ],
 )
 def test_bad_input_is_refused_with_one_line_and_nothing_is_left(

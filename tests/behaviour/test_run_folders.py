@@ -10,7 +10,7 @@ import pytest
 
 from tests.behaviour.shell import Shell, Until
 
-NOT_ANEW = "kept, but not laid out anew (interrupted), and so --reuse would refuse it"
+NOT_ANEW = "kept, but not laid out again (interrupted), and --reuse would reject it"
 MANY = 100_000
 """Files that no machine lays out anew in the third of a second between two signals."""
 
@@ -62,7 +62,7 @@ def test_a_kept_folder_of_a_run_that_was_interrupted_is_as_laid_out(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     (folder,) = mount.iterdir()
-    assert f"kept: use it again with --reuse mount={folder}" in err
+    assert f"kept; use it again with --reuse mount={folder}" in err
     again = shell.run("run", "tiny.yaml", "--reuse", folder)
     assert again.went_well, again.err
 
@@ -84,7 +84,7 @@ def test_a_kept_folder_that_was_not_laid_out_anew_is_said_to_be_so(
     _, err = process.communicate(timeout=60)
     (folder,) = mount.iterdir()
     assert f"{NOT_ANEW}: mount={folder}" in err
-    assert "are being removed" not in err
+    assert "removing the folders" not in err
     assert count_files(mount) == files, "nothing was begun"
     removed = shell.run("clean", mount)
     assert removed.code == 0, removed.err
@@ -108,7 +108,7 @@ def test_one_more_signal_ends_laying_out_anew_for_all_targets(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert err.count(NOT_ANEW) == 2, err
-    assert "are being removed" not in err
+    assert "removing the folders" not in err
     assert count_files(first) < MANY
     assert count_files(second) >= MANY, "what was left to be done is not begun"
 
@@ -136,7 +136,7 @@ def test_a_removal_that_is_abandoned_is_told_once_and_by_workers_not_tried_again
     begin_s = time.monotonic()
     _, err = process.communicate(timeout=60)
     assert time.monotonic() - begin_s < 9, "each try would take a second"
-    assert "that goes on; another Ctrl-C leaves them behind" in err
+    assert "removing the folders of the run; another Ctrl-C leaves them behind" in err
     assert err.count("left behind") == 1, err
     assert process.returncode == 3, err
     assert shell.run("clean", mount).code == 0

@@ -373,8 +373,8 @@ def test_ctrl_c_ends_the_page_with_0_and_a_run_in_it_with_4(
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--web-host", "0.0.0.0"], "so a login is needed"),
-        (["--web-login"], "no secret to log in with"),
+        (["--web-host", "0.0.0.0"], "needs a login"),
+        (["--web-login"], "the secret is missing"),
         (["--web-login", "--web-secret-file", "short"], "must be 12 characters"),
         (["--web-login", "--web-secret-file", "none"], "cannot be read"),
     ],

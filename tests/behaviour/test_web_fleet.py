@@ -137,8 +137,8 @@ def test_a_worker_that_was_stopped_meanwhile_is_there_for_the_next_run(shell: Sh
     [
         (("replay", "wordpress/login", "--processes", "2", "--check-order"), "--check-order needs"),
         (("replay", "wordpress/login", "--worker", "--event-log", "there"), "--event-log needs"),
-        (("run", "tiny.yaml", "--worker", "--junit", "v.xml"), "--junit does nothing on a worker"),
-        (("run", "tiny.yaml", "--offer", "look.yaml"), "--offer is about the web page"),
+        (("run", "tiny.yaml", "--worker", "--junit", "v.xml"), "--junit has no effect on a worker"),
+        (("run", "tiny.yaml", "--offer", "look.yaml"), "--offer needs the web page"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused_before_anything_is_made(

@@ -71,7 +71,7 @@ def test_threads_that_run_out_end_the_run_with_the_reason(scene: Scene, few_thre
     ending = scene.end()
     assert ending.took_s < 30
     assert ending.code == 3, ending.said
-    assert "gives no thread" in ending.said
+    assert "got no thread" in ending.said
     assert list(scene.mount.glob("replayer-2*")) == []
     scene.check_foreign()
     scene.tell("pids.max 40, 200 users", "local disk", ending)

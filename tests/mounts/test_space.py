@@ -33,7 +33,7 @@ def small(kind: str, stack: ExitStack, home: Path) -> Path:
 
 
 def fill(path: Path) -> None:
-    """Write until there is no space left."""
+    """Write until no space left."""
     with suppress(OSError), path.open("wb", buffering=0) as file:
         while True:
             file.write(b"x" * MiB)
@@ -58,7 +58,7 @@ def test_space_that_ends_while_laying_out_ends_the_run_and_what_was_made_is_remo
     scene.happens()
     ending = scene.end()
     assert ending.code == 3, ending.said
-    assert "there is no space left" in ending.said
+    assert "no space left" in ending.said
     assert ending.run["status"] == "failed"
     assert sorted(path.name for path in scene.mount.glob("[a-km-z]*")) == ["filler", "foreign"]
     scene.check_foreign()

@@ -141,7 +141,7 @@ def test_synchronous_opens_are_read_from_the_plan(
     [
         ({"save": "synchronous"}, "device"),
         ({"save": "direct"}, "device, not flushed"),
-        ({"save": "flushed"}, "client cache, fsync apart"),
+        ({"save": "flushed"}, "client cache, fsync separate"),
         ({"save": "buffered"}, "client cache"),
         ({}, None),
     ],

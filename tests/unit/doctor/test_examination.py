@@ -73,7 +73,7 @@ def test_without_a_probe_nothing_is_written(
 
 @pytest.mark.parametrize("path", ["/", "/proc", "/sys"])
 def test_the_system_is_no_place_for_a_probe(path: str) -> None:
-    with pytest.raises(ReplayerError, match="no target"):
+    with pytest.raises(ReplayerError, match="cannot be a target"):
         run_probe(Path(path), Interruption(), 0.1)
 
 
@@ -96,7 +96,7 @@ def test_what_cannot_be_probed_is_told_of_all_the_same(
     (found,) = json.loads(told.out)
     assert found["mount"]["filesystem"] == "proc"
     assert found["probe"] is None
-    assert "no target" in told.err
+    assert "cannot be a target" in told.err
 
 
 def test_what_does_not_exist_is_refused_in_two_lines(
@@ -110,7 +110,7 @@ def test_a_mount_that_does_not_answer_is_given_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("replayer.run.watchdog.ANSWER_S", 0.05)
-    with pytest.raises(ReplayerError, match="does not answer"):
+    with pytest.raises(ReplayerError, match="did not answer"):
         ask(tmp_path, lambda: time.sleep(1))
 
 
@@ -120,5 +120,5 @@ def test_who_is_interrupted_does_not_wait_long_for_a_mount(
     monkeypatch.setattr("replayer.run.watchdog.HASTE_S", 0.05)
     interruption = Interruption()
     interruption.ask()
-    with pytest.raises(ReplayerError, match="does not answer"):
+    with pytest.raises(ReplayerError, match="did not answer"):
         ask(tmp_path, lambda: time.sleep(1), interruption)

@@ -39,7 +39,7 @@ def test_files_that_take_no_more_are_a_refusal_at_the_end_and_raise_nothing(
         writer.stats_writer()
     refusal = find_refusal(writer.environment)
     assert refusal is not None
-    assert "CSV files are not whole: File too large" in str(refusal)
+    assert "CSV files are incomplete: File too large" in str(refusal)
     assert refusal.exit_code == 3
     writer.close_files()
 

@@ -32,7 +32,7 @@ def commands() -> Commands:
 
 def test_a_transaction_inside_another_one_is_refused_and_fails_that_one(commands: Commands) -> None:
     files = FileSystem(commands, 7)
-    refused = pytest.raises(RuntimeError, match="'inner' begins inside 'outer'")
+    refused = pytest.raises(RuntimeError, match="'inner' starts inside 'outer'")
     with refused, files.transaction("outer"), files.transaction("inner"):
         pytest.fail("it was measured as a part of the other one")
     assert commands.asked == [

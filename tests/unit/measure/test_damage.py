@@ -56,7 +56,7 @@ def test_a_whole_folder_has_no_damage(folder: Path) -> None:
 @EITHER
 def test_a_file_that_is_missing_empty_or_cut_is_told(folder: Path, name: str) -> None:
     cut(folder / name)
-    assert f"{name} lacks at least 50 results" in only(load_run(folder))
+    assert f"{name} has at least 50 results too few" in only(load_run(folder))
     (folder / name).write_text("")
     assert f"{name} is empty" in only(load_run(folder))
     (folder / name).unlink()

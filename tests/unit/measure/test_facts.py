@@ -168,7 +168,7 @@ def test_each_weakness_of_the_harness_is_a_warning(change: dict[str, float], kin
 def test_what_was_too_short_to_tell_is_no_saturated_client() -> None:
     health = make_health(run_queue_delay_ns=None, in_call_ns=2_000_000)
     (warning,) = health_warnings(health, make_load(), make_machine())
-    assert warning.message.startswith("users were in calls for 2.00 ms in all: too short to tell")
+    assert warning.message.startswith("users were in calls for 2.00 ms in total: too short")
     assert not saturated(health)
 
 
@@ -189,7 +189,7 @@ def test_a_slow_clock_counts_by_its_share_of_the_calls(
 def test_a_slow_clock_says_what_it_costs() -> None:
     health = make_health(clock_ns=11_900.0, overhead_ns=12_100.0, calls=10, in_call_ns=600_000)
     (warning,) = health_warnings(health, make_load(), make_machine())
-    assert "11.9 µs a look" in warning.message
+    assert "clock reading costs 11.9 µs" in warning.message
     assert "12.1 µs an op with it: 20% of" in warning.message
 
 
@@ -210,8 +210,8 @@ def test_the_hint_depends_on_what_the_user_asked_for() -> None:
         (0.012, 0.97, 0.0, "stop the other programs"),
         (0.3, 0.6, 0.05, "stop the other programs"),
         (0.6, 0.3, 0.05, "16 users share 2 CPUs: use fewer (-u), give them think time"),
-        (0.1, 0.2, 0.6, "run when other machines of its host are idle"),
-        (0.05, 0.03, 0.0, "the CPUs were idle most of the time: see whether a quota"),
+        (0.1, 0.2, 0.6, "run when other machines of the host are idle"),
+        (0.05, 0.03, 0.0, "the CPUs were idle most of the time: check whether a quota"),
         (0.012, None, None, "16 users share 2 CPUs: use fewer (-u), give them think time"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_folder_cut_at_every_byte_of_its_events_still_reads(tmp_path: Path) ->
 def test_a_folder_without_run_json_is_refused_and_the_newest_run_named(tmp_path: Path) -> None:
     RunWriter(tmp_path / "20261121T024839-ab12").write(make_run())
     RunWriter(tmp_path / "20261122T024839-ab12").write(make_run())
-    with pytest.raises(ReplayerError, match="no run folder") as refusal:
+    with pytest.raises(ReplayerError, match="not a run folder") as refusal:
         load_run(tmp_path)
     assert "20261122T024839-ab12" in refusal.value.hint
 
@@ -121,14 +121,14 @@ def test_a_run_folder_is_named_by_its_run_and_made_below_the_current_one(
 
 def test_a_chosen_folder_that_holds_something_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ReplayerError, match=r"must be empty, this one holds thesis\.tex"):
+    with pytest.raises(ReplayerError, match=r"must be empty, this one has thesis\.tex"):
         create_run_folder(tmp_path)
     assert [found.name for found in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_chosen_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(ReplayerError, match="cannot be made a run folder"):
+    with pytest.raises(ReplayerError, match="cannot be created as a run folder"):
         create_run_folder(tmp_path / "file")
 
 
@@ -200,7 +200,7 @@ def test_a_run_that_ends_where_there_is_room_is_told_as_it_ended(tmp_path: Path)
 
 
 def test_of_a_folder_that_is_gone_nothing_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ReplayerError, match="no run folder"):
+    with pytest.raises(ReplayerError, match="not a run folder"):
         load_run(tmp_path / "gone", make_run())
 
 

@@ -134,9 +134,9 @@ def test_transactions_are_named_apart() -> None:
     ("options", "says", "hint"),
     [
         (ReplayOptions(pace="open"), "--pace open needs requests", "--requests"),
-        (ReplayOptions(pace="timed", requests={"/": 1}), "no place for --requests", "closed"),
-        (ReplayOptions(rate=5.0), "goes with --pace open, not with closed", "--pace open"),
-        (ReplayOptions(pace="asap", speed=2), "--pace asap has none", "leave --speed out"),
+        (ReplayOptions(pace="timed", requests={"/": 1}), "excludes --requests", "closed"),
+        (ReplayOptions(rate=5.0), "arrivals of --pace open, but the pace is closed", "--pace open"),
+        (ReplayOptions(pace="asap", speed=2), "--pace asap has no gaps", "leave --speed out"),
         (ReplayOptions(speed=0.001), "must be from 0.01 to 10000, got 0.001", "twice as fast"),
         (ReplayOptions(speed=1e6), "must be from 0.01 to 10000, got 1000000.0", "twice as fast"),
         (ReplayOptions(users=0), "-u must be from 1 to 1,000,000, got 0", ""),
@@ -159,7 +159,7 @@ def test_an_empty_trace_is_refused() -> None:
     [
         (["logn POST"], "no request 'logn POST'", "did you mean login POST?"),
         (["logn-post=3"], "no request 'logn-post'", "did you mean login-post"),
-        (["/=much"], "a weight is a whole number", "for example /=3"),
+        (["/=much"], "a weight must be a whole number", "for example /=3"),
         (["/=0"], "at least one weight must be more than 0", ""),
     ],
 )

@@ -88,7 +88,7 @@ def test_what_is_no_run_folder_is_refused_in_two_lines(
     assert main(["report", str(tmp_path)]) == 2
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 2
-    assert said[0].startswith(f"replayer: {tmp_path}: no run folder")
+    assert said[0].startswith(f"replayer: {tmp_path}: not a run folder")
     assert said[1].startswith("hint: ")
 
 

@@ -27,7 +27,7 @@ def event(op: str, recorded: str, got: str, path: str = "a/b") -> Divergence:
     ("op", "recorded", "got", "users", "says"),
     [
         ("open", "ok", "EACCES", 1, "replay as root"),
-        ("open", "EACCES", "ok", 1, "was denied it"),
+        ("open", "EACCES", "ok", 1, "had no permission for it"),
         ("write", "ok", "ENOSPC", 1, "full"),
         ("open", "ok", "EMFILE", 1, "ulimit -n"),
         ("read", "ok", "ESTALE", 1, "mount or its server failed"),
@@ -37,11 +37,11 @@ def event(op: str, recorded: str, got: str, path: str = "a/b") -> Divergence:
         ("open", "ok", "ENAMETOOLONG", 1, "suffix"),
         ("unlink", "ok", "ENOENT", 8, "several users share"),
         ("unlink", "ok", "ENOENT", 8, "with -u 1"),
-        ("lock", "ok", "EAGAIN", 8, "another user has locked"),
+        ("lock", "ok", "EAGAIN", 8, "another user locked"),
         ("lock", "ok", "EAGAIN", 1, ""),
         ("read", "ok", "EAGAIN", 8, ""),
-        ("unlink", "ok", "ENOENT", 1, "not traced"),
-        ("read", "ok", "less", 1, "another size"),
+        ("unlink", "ok", "ENOENT", 1, "untraced"),
+        ("read", "ok", "less", 1, "differs in size"),
         ("fsync", "ok", "more", 1, ""),
         ("read", "ok", "EINTR", 1, ""),
     ],
@@ -55,7 +55,7 @@ def test_a_cause_is_told_in_plain_words(
 
 def test_a_users_own_name_is_shared_with_nobody() -> None:
     own = event("stat", "ENOENT", "ok", "t/sess_1~3.17/a")
-    assert "not traced" not in likely_cause(own, Circumstances(8, requests=False))
+    assert "untraced" not in likely_cause(own, Circumstances(8, requests=False))
     assert "several users" not in likely_cause(own, Circumstances(8, requests=False))
     assert "another request" in likely_cause(own, Circumstances(8, requests=True))
     assert "several users" in likely_cause(

@@ -42,14 +42,14 @@ def test_a_folder_that_is_used_again_is_not_removed_under_its_new_run(
 ) -> None:
     refuse_living(open_folder(folder))
     take_over(str(folder), note_of(other))
-    with pytest.raises(ReplayerError, match=f"still goes on \\(process {other.pid}\\)"):
+    with pytest.raises(ReplayerError, match=f"still running \\(process {other.pid}\\)"):
         refuse_living(open_folder(folder))
     assert list(folder.iterdir()) == [folder / MARKER]
 
 
 def test_two_runs_at_once_do_not_use_one_folder(folder: Path, other: Process) -> None:
     take_over(str(folder), note_of(other))
-    with pytest.raises(ReplayerError, match=f"another run is at work there \\(process {other.pid}"):
+    with pytest.raises(ReplayerError, match=f"another run is using it \\(process {other.pid}"):
         take_over(str(folder), note_of(this_process()))
     assert owner_in(Sandbox.open(str(folder)).note) == Owner(other)
 
@@ -78,7 +78,9 @@ def test_a_run_that_cannot_be_seen_from_here_may_go_on(
     note = json.dumps({**begun_elsewhere(), **change})
     take_over(str(folder), note)
     where = "on another machine" if change else "in another PID namespace"
-    with pytest.raises(ReplayerError, match=f"its run was started {where}.*, and may go on there"):
+    with pytest.raises(
+        ReplayerError, match=f"its run was started {where}.* and may still be running"
+    ):
         refuse_living(open_folder(folder))
     with pytest.raises(ReplayerError, match=f"its last run was started {where}") as refused:
         take_over(str(folder), note_of(this_process()))
@@ -94,7 +96,7 @@ def test_a_marker_that_names_no_namespace_is_judged_by_its_process(
     older = json.loads(note_of(other))
     del older["pid_namespace"]
     take_over(str(folder), json.dumps(older))
-    with pytest.raises(ReplayerError, match=f"still goes on \\(process {other.pid}\\)"):
+    with pytest.raises(ReplayerError, match=f"still running \\(process {other.pid}\\)"):
         refuse_living(open_folder(folder))
 
 

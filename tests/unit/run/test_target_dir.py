@@ -115,7 +115,7 @@ def test_one_signal_lets_a_removal_go_on_and_a_second_one_abandons_it(
     finally:
         interruption.unwatch()
     assert (folder.cancelled, interruption.has_abandoned) == (abandoned, abandoned)
-    assert "that goes on; another Ctrl-C leaves them behind" in said.getvalue()
+    assert "removing the folders of the run; another Ctrl-C leaves them behind" in said.getvalue()
     assert ("done" in said.getvalue()) != abandoned
 
 

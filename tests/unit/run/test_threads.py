@@ -15,5 +15,5 @@ def test_a_call_has_its_whole_time_although_the_hub_was_kept_from_running_before
 
 
 def test_a_call_that_does_not_return_is_given_up_on() -> None:
-    with pytest.raises(TimeoutError, match=r"a folder has not answered within 0\.05 s"):
+    with pytest.raises(TimeoutError, match=r"a folder did not answer within 0\.05 s"):
         call_within(0.05, lambda: time.sleep(0.5), "a folder")

@@ -32,7 +32,7 @@ def test_a_page_of_this_machine_needs_nothing() -> None:
     ],
 )
 def test_reports_that_a_page_would_not_write_are_refused(name: str, value: str, says: str) -> None:
-    with pytest.raises(ReplayerError, match=f"^{says}: does not go with the web page"):
+    with pytest.raises(ReplayerError, match=f"^{says}: is not for the web page"):
         check_web_options(argparse.Namespace(**{**NONE, name: value}))
 
 
@@ -51,5 +51,5 @@ def test_white_space_around_a_secret_is_none_of_it_wherever_it_comes_from(
 
 def test_white_space_is_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REPLAYER_WEB_SECRET", " " * 20)
-    with pytest.raises(ReplayerError, match="there is no secret"):
+    with pytest.raises(ReplayerError, match="the secret is missing"):
         read_secret(argparse.Namespace(web_secret_file=None))

@@ -116,8 +116,8 @@ def test_check_accepts_every_shipped_scenario(
 @pytest.mark.parametrize(
     ("mix", "says"),
     [
-        ("{rest: 1}", "rest makes no file call: a run of this is inconclusive"),
-        ("{rest: 1, look: 1}", "rest makes no file call: its times are not the mount's"),
+        ("{rest: 1}", "rest makes no file call: such a run is inconclusive"),
+        ("{rest: 1, look: 1}", "rest makes no file call: the mount did not cause its times"),
         ("{look: 1}", None),
     ],
 )

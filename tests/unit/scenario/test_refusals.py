@@ -65,7 +65,7 @@ MISTAKES = {
     "more users than roles": (
         changed("mix: {look: 9, make: 1}", "roles: {only: {users: 1, mix: {make: 1}}}"),
         "s.yaml:7: users must be 1, as many as the roles have, got 2",
-        "without a mix others have nothing to do: take -u 1",
+        "without a mix, other users have nothing to do: use -u 1",
     ),
     "mix of zero": (
         changed("look: 9, make: 1", "look: 0, make: 0"),
@@ -265,7 +265,7 @@ MISTAKES = {
     ),
     "layout of a pick": (
         changed("pick: uniform", "pick: uniform, expect: layout"),
-        "s.yaml:10: transactions.look[0].open.expect is layout, but nothing says",
+        "s.yaml:10: transactions.look[0].open.expect is layout, but no dataset says",
         "bind it",
     ),
     "too many roles": (

@@ -56,7 +56,7 @@ def test_more_paths_than_a_plan_can_hold_are_refused_before_anything_is_made(
 ) -> None:
     monkeypatch.setattr("replayer.plan.bindings.MAX_PICKERS", 3)
     table = "use\tname\n" + "".join(f"probe\td0/f{n}\n" for n in range(4))
-    with pytest.raises(ScenarioError, match="different ways, at most 3 fit"):
+    with pytest.raises(ScenarioError, match="in at most 3 different ways"):
         load(tmp_path, table)
 
 

@@ -277,7 +277,7 @@ def test_one_transaction_of_several_without_a_file_call_is_a_warning(tmp_path: P
     (warning,) = pacing_warnings(record.run.load, summary, None)
     assert (warning.kind, warning.message) == (
         "no calls",
-        "think made no file call on local: what took time in it is not the mount",
+        "think made no file call on local: the time of it is not the mount's",
     )
 
 
@@ -312,7 +312,7 @@ def test_a_schedule_that_was_not_followed_proves_nothing(
     verdict = judge(record, summary)
     assert (verdict.exit_code, len(verdict.reasons)) == (exit_code, reasons)
     (warning,) = pacing_warnings(record.run.load, summary, None)
-    assert f"{unbegun} of {100 + unbegun} arrivals on local were never begun" in warning.message
+    assert f"{unbegun} of {100 + unbegun} arrivals on local never started" in warning.message
     assert all(reason in warning.message for reason in verdict.reasons)
 
 
@@ -337,7 +337,7 @@ def test_how_long_users_went_on_is_told_in_plain_digits(tmp_path: Path) -> None:
     record = load_run(writer.write(make_run(load=load), events))
     (warning,) = pacing_warnings(load, summarise(record), None)
     assert warning.message.startswith(
-        "local was measured for 3,903 s, 3,600 s were asked for: users went on"
+        "local was measured for 3,903 s, not 3,600 s: users continued"
     )
 
 
