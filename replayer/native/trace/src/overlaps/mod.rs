@@ -36,13 +36,20 @@ pub(crate) enum Effect {
     Lengthens(NodeId),
 }
 
-/// What a call does with the file of a description.
+/// By what a call means a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Subject {
+    Description(u32),
+    Name(PathId),
+}
+
+/// What a call does with a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Use {
     Opens {
         empties: bool,
     },
-    /// A read found so much of what it asked for.
+    /// A read found so much of what it asked for; a seek to the end found all there is.
     Sees {
         at: i64,
         got: i64,
@@ -73,8 +80,8 @@ pub(crate) struct Touch {
     pub(crate) needs: [Option<Proof>; 2],
     /// What it did: nothing where it failed.
     pub(crate) does: [Option<Effect>; 2],
-    /// What it did with a description.
-    pub(crate) file: Option<(u32, Use)>,
+    /// What it did with a file.
+    pub(crate) file: Option<(Subject, Use)>,
     /// The result cannot be so in the order of the returns.
     pub(crate) is_refuted: bool,
 }
@@ -285,7 +292,7 @@ fn together<'a>(noted: &'a [Touch], paths: &Paths) -> Vec<Vec<&'a Touch>> {
             sets.join(path, parent);
         }
     }
-    let mut opened: FxHashMap<u32, PathId> = FxHashMap::default();
+    let mut opened: FxHashMap<Subject, PathId> = FxHashMap::default();
     let mut places = Vec::new();
     for touch in noted {
         let mut first = None;
@@ -297,8 +304,8 @@ fn together<'a>(noted: &'a [Touch], paths: &Paths) -> Vec<Vec<&'a Touch>> {
             }
         }
         match touch.file {
-            Some((slot, Use::Opens { .. })) => opened.extend(first.map(|path| (slot, path))),
-            Some((slot, _)) => first = first.or_else(|| opened.get(&slot).copied()),
+            Some((file, Use::Opens { .. })) => opened.extend(first.map(|path| (file, path))),
+            Some((file, _)) => first = first.or_else(|| opened.get(&file).copied()),
             None => {}
         }
         places.push(first);

@@ -5,7 +5,7 @@
 //! as soon as its result is so. No state is looked at twice: one that led nowhere leads nowhere again.
 
 use crate::overlaps::state::{State, mix};
-use crate::overlaps::{Known, MOST_EFFORT, Orders, Touch};
+use crate::overlaps::{Known, MOST_EFFORT, Orders, Subject, Touch};
 use crate::paths::{PathId, Paths};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeSet;
@@ -79,9 +79,9 @@ struct Linearizer<'a> {
     furthest: (usize, Vec<usize>),
     tries: usize,
     unexplained: usize,
-    /// The file of each description, and the last call that uses it.
-    files: FxHashMap<u32, i64>,
-    last: FxHashMap<u32, usize>,
+    /// The file that each call means, as far as is known, and the last call that uses a description.
+    files: Vec<Option<i64>>,
+    last: FxHashMap<Subject, usize>,
 }
 
 impl<'a> Linearizer<'a> {
@@ -113,7 +113,7 @@ impl<'a> Linearizer<'a> {
             furthest: (0, Vec::new()),
             tries: 0,
             unexplained: 0,
-            files: FxHashMap::default(),
+            files: vec![None; touches.len()],
             last: (touches.iter().enumerate())
                 .filter_map(|(call, touch)| Some((touch.file?.0, call)))
                 .collect(),
@@ -182,6 +182,9 @@ impl<'a> Linearizer<'a> {
         let left = self.pending.iter().copied();
         let left = left.filter(|&call| call != returning && !self.has_taken(call));
         let mut calls: Vec<usize> = left.collect();
+        for &call in calls.iter().chain([&returning]) {
+            self.note_file(call);
+        }
         calls.sort_by_cached_key(|&call| {
             let returned = self.touch(call).map(|touch| touch.span.1);
             (self.conflicts(call, returning), std::cmp::Reverse(returned))
@@ -279,17 +282,26 @@ impl<'a> Linearizer<'a> {
 
     /// Put a call into the order.
     fn put(&mut self, call: usize) {
-        if let Some((slot, _)) = self.touch(call).and_then(|touch| touch.file) {
-            self.files
-                .extend(self.state.file_of(slot).map(|file| (slot, file)));
-            if self.last.get(&slot) == Some(&call) {
-                self.state.close(slot);
-            }
+        self.note_file(call);
+        if let Some((subject, _)) = self.touch(call).and_then(|touch| touch.file)
+            && let Subject::Description(slot) = subject
+            && self.last.get(&subject) == Some(&call)
+        {
+            self.state.close(slot);
         }
         self.order.push(call);
         self.taken ^= mark(call);
         if let Some(taken) = self.is_taken.get_mut(call) {
             *taken = true;
+        }
+    }
+
+    /// Note which file a call means.
+    fn note_file(&mut self, call: usize) {
+        let subject = self.touch(call).and_then(|touch| touch.file);
+        let file = subject.and_then(|(subject, _)| self.state.file_of(subject));
+        if let Some(place) = self.files.get_mut(call) {
+            *place = file;
         }
     }
 
@@ -327,8 +339,8 @@ impl<'a> Linearizer<'a> {
         let (Some(a), Some(b)) = (self.touch(one), self.touch(other)) else {
             return false;
         };
-        let file = |touch: &Touch| touch.file.and_then(|(slot, _)| self.files.get(&slot));
-        let is_one_file = file(a).is_some() && file(a) == file(b);
+        let [file, of_other] = [one, other].map(|call| self.files.get(call).copied().flatten());
+        let is_one_file = file.is_some() && file == of_other;
         (a.changes() || b.changes())
             && (is_one_file || a.may_show(b, self.paths) || b.may_show(a, self.paths))
     }

@@ -1,6 +1,6 @@
 //! What is so between two calls: which names are there and which files they lead to, how many entries directories have, how long files are.
 
-use crate::overlaps::{Effect, Known, Proof, Touch, Use};
+use crate::overlaps::{Effect, Known, Proof, Subject, Touch, Use};
 use crate::paths::{PathId, Paths};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -119,8 +119,8 @@ impl<'a> State<'a> {
         for need in touch.proofs() {
             is_certain &= self.prove(need)?;
         }
-        if let Some((slot, Use::Sees { at, got, asked })) = touch.file {
-            is_certain &= self.sees(slot, at, got, asked)?;
+        if let Some((subject, Use::Sees { at, got, asked })) = touch.file {
+            is_certain &= self.sees(subject, at, got, asked)?;
         }
         self.apply(touch);
         Some(is_certain)
@@ -146,8 +146,8 @@ impl<'a> State<'a> {
                 Proof::Long(..) => {}
             }
         }
-        if let Some((slot, Use::Sees { at, got, .. })) = touch.file
-            && let Some(file) = self.file_of(slot)
+        if let Some((subject, Use::Sees { at, got, .. })) = touch.file
+            && let Some(file) = self.file_of(subject)
         {
             self.put(Cell::Size(file), Some(at.saturating_add(got)));
         }
@@ -173,13 +173,13 @@ impl<'a> State<'a> {
             }
         }
         self.link(moved.flatten(), -1);
-        if let Some((slot, uses)) = touch.file {
-            self.apply_use(touch, slot, uses);
+        if let Some((subject, uses)) = touch.file {
+            self.apply_use(touch, subject, uses);
         }
     }
 
-    fn apply_use(&mut self, touch: &Touch, slot: u32, uses: Use) {
-        if let Use::Opens { empties } = uses {
+    fn apply_use(&mut self, touch: &Touch, subject: Subject, uses: Use) {
+        if let (Use::Opens { empties }, Subject::Description(slot)) = (uses, subject) {
             let opened = touch.opened().and_then(|path| self.get(Cell::Name(path)));
             self.link(self.get(Cell::Open(slot)), -1);
             self.put(Cell::Open(slot), opened);
@@ -189,7 +189,7 @@ impl<'a> State<'a> {
             }
             return;
         }
-        let Some(file) = self.get(Cell::Open(slot)) else {
+        let Some(file) = self.file_of(subject) else {
             return;
         };
         let size = self.get(Cell::Size(file));
@@ -210,9 +210,12 @@ impl<'a> State<'a> {
         self.link(file, -1);
     }
 
-    /// The file of a description.
-    pub(super) fn file_of(&self, slot: u32) -> Option<i64> {
-        self.get(Cell::Open(slot))
+    /// The file that is meant, if it is known.
+    pub(super) fn file_of(&self, subject: Subject) -> Option<i64> {
+        match subject {
+            Subject::Description(slot) => self.get(Cell::Open(slot)),
+            Subject::Name(path) => self.look(path).filter(|&file| file != MISSING),
+        }
     }
 
     /// A name is given to a file that had another one, and brings along what lies below it.
@@ -317,8 +320,8 @@ impl<'a> State<'a> {
     }
 
     /// Whether a file can be as long as a read shows.
-    fn sees(&mut self, slot: u32, at: i64, got: i64, asked: i64) -> Option<bool> {
-        let Some(file) = self.get(Cell::Open(slot)) else {
+    fn sees(&mut self, subject: Subject, at: i64, got: i64, asked: i64) -> Option<bool> {
+        let Some(file) = self.file_of(subject) else {
             return Some(true);
         };
         let end = at.saturating_add(got);

@@ -4,7 +4,7 @@ use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{
     O_ACCMODE, O_CREAT, O_EXCL, O_TMPFILE, O_TRUNC, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END,
 };
-use crate::overlaps::{Effect, Known, Proof, Touch, Use};
+use crate::overlaps::{Effect, Known, Proof, Subject, Touch, Use};
 use crate::paths::PathId;
 use crate::scope::Resolved;
 use crate::tracker::Tracker;
@@ -135,19 +135,29 @@ impl Tracker {
         }
     }
 
-    /// What a call that succeeded did with the file of a description.
-    fn use_of(&mut self, call: &Call<'_>) -> Option<(u32, Use)> {
+    /// What a call that succeeded did with a file.
+    fn use_of(&mut self, call: &Call<'_>) -> Option<(Subject, Use)> {
         let value = call.outcome.value()?;
         let (op, file, args) = match call.kind {
             Kind::Open { args, .. } => {
                 let flags = args.flags.unwrap_or(0);
                 let empties = flags & O_TRUNC != 0 && flags & O_ACCMODE != 0;
                 let is_nameless = flags & O_TMPFILE == O_TMPFILE;
-                return (!is_nameless).then(|| (self.files.count(), Use::Opens { empties }));
+                let slot = Subject::Description(self.files.count());
+                return (!is_nameless).then_some((slot, Use::Opens { empties }));
+            }
+            Kind::Path {
+                op: Op::Truncate,
+                path,
+                args,
+            } => {
+                let name = Subject::Name(self.place(call, path)?);
+                return Some((name, Use::Cuts(args.size?)));
             }
             Kind::File { op, file, args } => (*op, *file, args),
             Kind::TwoFiles { to, .. } => {
-                return Some((self.used(call.task, *to)?.slot, Use::Alters));
+                let slot = Subject::Description(self.used(call.task, *to)?.slot);
+                return Some((slot, Use::Alters));
             }
             _ => return None,
         };
@@ -166,11 +176,16 @@ impl Tracker {
             Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => {
                 at.map_or(Use::Alters, |at| Use::Reaches(at.saturating_add(value)))
             }
+            Op::Lseek if args.flags == Some(SEEK_END) => Use::Sees {
+                at: 0,
+                got: value.saturating_sub(args.offset.unwrap_or(0)),
+                asked: i64::MAX,
+            },
             Op::Ftruncate => Use::Cuts(args.size?),
             Op::Fallocate => Use::Alters,
             _ => return None,
         };
-        Some((file.slot, uses))
+        Some((Subject::Description(file.slot), uses))
     }
 
     /// How many entries a directory has; None where that is not known.

@@ -550,3 +550,32 @@ fn a_read_that_no_order_explains_is_counted_once() {
     let unexplained = "/blind_spots/results of overlapping calls that no order explains";
     assert_eq!(trace.count(unexplained), 1);
 }
+
+/// A call that lasts, what it returned, another one meanwhile, and how the two come in the only order that explains both results.
+#[rustfmt::skip]
+const OF_SIZES: &[(&str, &str, &str, [&str; 2])] = &[
+    ("truncate(\"/r/n\", 2", "0", "pread64(4, \"x\"..., 100, 0) = 2", ["truncate r/n = 0", "pread #1 = 2"]),
+    ("lseek(3, 0, SEEK_END", "5", "ftruncate(4, 2) = 0", ["lseek #0 = 5", "ftruncate #1 = 0"]),
+];
+
+#[test]
+fn sizes_tell_which_of_two_calls_took_effect_first() {
+    for (first, result, second, order) in OF_SIZES {
+        let name = first.split('(').next().unwrap();
+        let trace = asked(format!(
+            "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+             1 1700000001.1 openat(AT_FDCWD, \"/r/n\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3\n\
+             2 1700000001.1 openat(AT_FDCWD, \"/r/n\", O_RDWR) = 4\n\
+             1 1700000001.2 pwrite64(3, \"x\"..., 5, 0) = 5\n\
+             1 1700000001.3 {first} <unfinished ...>\n\
+             2 1700000001.4 {second}\n\
+             1 1700000001.5 <... {name} resumed>) = {result}\n\
+             1 1700000001.6 access(\"/r/n\", F_OK <unfinished ...>\n\
+             2 1700000001.7 unlink(\"/r/n\") = 0\n\
+             1 1700000001.8 <... access resumed>) = 0\n"
+        ))
+        .manifest(".\td\t0\t755\t\n")
+        .import();
+        assert_eq!(trace.lines()[3..5], *order);
+    }
+}
