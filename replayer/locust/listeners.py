@@ -143,9 +143,8 @@ def _read_time(text: str) -> int:
     """
     try:
         return parse_run_time(text)
-    except ValueError:
-        message = f"must be whole seconds, such as 90, 90s, 5m or 1h20m, got {text!r}"
-        raise argparse.ArgumentTypeError(message) from None
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:

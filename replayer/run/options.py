@@ -375,20 +375,24 @@ def _read_number(text: str, low: int, high: int) -> int:
 
 
 _TIME = re.compile(r"(?P<all>\d+)|((?P<h>\d+)h)?((?P<m>\d+)m)?((?P<s>\d+)s)?")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
 
 
 def parse_run_time(text: str) -> int:
     """Parse a time as Locust has it, such as 90, 90s, 5m or 1h20m, into seconds.
 
     Raises:
-        ValueError: It is none.
+        ValueError: It is none; says what it must be.
     """
     found = _TIME.fullmatch(text)
     if found is None or not text:
-        message = f"invalid time {text!r}"
+        unknown = [unit for unit in re.findall(r"\d\s*([^\W\d]+)", text) if unit not in _SECONDS]
+        message = f"must be whole seconds, such as 90, 90s, 5m or 1h20m, got {text!r}"
+        if unknown:
+            known = ", ".join(_SECONDS)
+            message = f"{text!r} has the unknown unit {unknown[0]!r}, known units: {known}"
         raise ValueError(message)
-    units = (("all", 1), ("h", 3600), ("m", 60), ("s", 1))
-    return sum(int(found[name] or 0) * seconds for name, seconds in units)
+    return int(found["all"] or 0) + sum(int(found[unit] or 0) * _SECONDS[unit] for unit in _SECONDS)
 
 
 CSV_NAME = "locust"

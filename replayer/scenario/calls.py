@@ -30,10 +30,10 @@ def _read_expect(value: object) -> object:
     for name in names:
         if not isinstance(name, str) or name not in OUTCOMES:
             hint = nearest_hint(str(name), OUTCOMES, kind="outcomes")
-            message = "{value} is neither ok, any nor the name of an errno"
+            message = "{value} is neither ok, any nor an errno name"
             raise PydanticCustomError("expect", message, {"value": show_value(name), "hint": hint})
     if "layout" in names and len(names) > 1:
-        raise PydanticCustomError("expect", "layout allows no other outcome beside it", {})
+        raise PydanticCustomError("expect", "layout allows no other outcome with it", {})
     return tuple(names)
 
 
@@ -81,7 +81,7 @@ class OfEither(OfPath):
     @model_validator(mode="after")
     def _is_not_both(self) -> Self:
         if self.file is not None and (self.path or self.binds):
-            raise PydanticCustomError("place", "has both a path and a file; give one", {})
+            raise PydanticCustomError("place", "has both a path and a file; give only one", {})
         return self
 
 
@@ -127,7 +127,7 @@ class Open(OfPath):
     def _has_one_access(self) -> Self:
         ways = [flag for flag in ("rdonly", "wronly", "rdwr") if flag in self.flags]
         if len(ways) > 1:
-            message = "has the flags {ways}; give one of them"
+            message = "has the flags {ways}; give only one of them"
             raise PydanticCustomError("flags", message, {"ways": " and ".join(ways)})
         return self
 
@@ -277,7 +277,7 @@ class Read(OfFile):
     @model_validator(mode="after")
     def _is_read_to_its_end(self) -> Self:
         if self.length is not None and self.until is None:
-            raise PydanticCustomError("length", "length goes with until: end, which is missing", {})
+            raise PydanticCustomError("length", "length needs until: end, which is missing", {})
         return self
 
 

@@ -37,7 +37,7 @@ def nearest_hint(name: str, known: Iterable[str], *, kind: str) -> str:
     if near:
         return f"did you mean {near[0]}?"
     if not words:
-        return f"there are no {kind} here"
+        return f"{kind} are not allowed here"
     return f"known {kind}: {', '.join(words[:40])}"
 
 
@@ -111,7 +111,7 @@ def parse_fragment(text: str, source: str) -> object:
     """
     root = _compose(text, source)
     if root is None:
-        hint = "is a variable not set? the value null takes away what the scenario says"
+        hint = "is a variable not set? null removes the value of the scenario"
         raise ScenarioError(source, "the value is empty", hint=hint)
     return _Reader(source).read(root, (), ())
 
@@ -127,7 +127,7 @@ def load_text(path: Path) -> str:
             message = (
                 f"a scenario must be at most 16 MiB, this file has {path.stat().st_size} bytes"
             )
-            raise ScenarioError(str(path), message, hint="put file lists into a manifest")
+            raise ScenarioError(str(path), message, hint="move file lists to a manifest")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ScenarioError(str(path), f"not UTF-8 at byte {error.start}") from None
@@ -150,7 +150,7 @@ def leads_to_file(path: Path, place: str) -> bool:
 def _compose(text: str, source: str) -> yaml.Node | None:
     if len(text) > MAX_TEXT_BYTES:
         message = f"a scenario must be at most 16 MiB, got {len(text)} characters"
-        raise ScenarioError(source, message, hint="put file lists into a manifest")
+        raise ScenarioError(source, message, hint="move file lists to a manifest")
     try:
         # The parser in C overflows its stack on deep nesting; this one raises RecursionError.
         return yaml.compose(text, Loader=yaml.SafeLoader)
@@ -163,7 +163,7 @@ def _compose(text: str, source: str) -> yaml.Node | None:
         reason = str(error).splitlines()[0]
         raise ScenarioError(source, f"not valid YAML: {reason}") from None
     except RecursionError:
-        raise ScenarioError(source, f"nested deeper than {MAX_DEPTH} levels") from None
+        raise ScenarioError(source, f"must be nested at most {MAX_DEPTH} levels deep") from None
 
 
 class _Reader:
@@ -198,12 +198,12 @@ class _Reader:
             name = name_node.value
             self._check_text(name_node)
             if name in seen:
-                self._refuse(name_node, f"{name} is given twice, first on line {seen[name]}")
+                self._refuse(name_node, f"{name} is given twice, first in line {seen[name]}")
             if name == "<<":
                 self._refuse(
                     name_node,
                     "merge keys (<<) are not supported",
-                    "use sequences: for steps used twice",
+                    "define sequences: for repeated steps",
                 )
             seen[name] = line
             self.origins[(*key, name)] = Origin(self.source, line)
@@ -226,14 +226,14 @@ class _Reader:
 
     def _check_text(self, node: yaml.Node) -> None:
         if any("\ud800" <= char <= "\udfff" for char in node.value):
-            self._refuse(node, "half of a character: it cannot be written as UTF-8")
+            self._refuse(node, "must be valid UTF-8, and has half of a surrogate pair")
 
     def _count(self, node: yaml.Node, around: tuple[int, ...]) -> None:
         self._nodes += 1
         if self._nodes > MAX_NODES:
-            self._refuse(node, f"more than {MAX_NODES} values after its aliases are expanded")
+            self._refuse(node, f"must have at most {MAX_NODES} values after aliases are expanded")
         if len(around) >= MAX_DEPTH:
-            self._refuse(node, f"nested deeper than {MAX_DEPTH} levels")
+            self._refuse(node, f"must be nested at most {MAX_DEPTH} levels deep")
         if id(node) in around:
             self._refuse(node, "an alias that contains itself")
         if node.tag not in _TAGS:

@@ -28,7 +28,7 @@ class Lognormal(Part, Generic[T]):
     @model_validator(mode="after")
     def _p95_is_above(self) -> Self:
         if not 0 < self.median <= self.p95:  # type: ignore[operator]
-            message = "the median must be more than 0 and p95 at least the median"
+            message = "median must be more than 0, and p95 at least the median"
             raise PydanticCustomError("bound", message, {})
         return self
 

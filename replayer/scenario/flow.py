@@ -65,12 +65,12 @@ class _Judge:
             case Script():
                 return self.script(step, key, state)
             case Pipeline() | Replay() if self.in_stage:
-                message = f"has a {step.do}: step inside a stage of a pipeline:"
+                message = f"has a {step.do}: step inside a pipeline stage:"
                 raise refuse(self.scenario, key, message)
             case Pipeline():
                 return self.pipeline(step, key, state)
             case Each() if step.batch != 1:
-                message = "is for stages of a pipeline, and this each: is none"
+                message = "works only in stages of a pipeline, and this each: is not one"
                 raise refuse(self.scenario, (*key, "each", "batch"), message)
             case Repeat() | Choose() | Each() | For() | Until():
                 return self.nested(step, key, state)
@@ -154,9 +154,9 @@ class _Judge:
     def need(self, name: str, key: Key, have: frozenset[str], what: str) -> None:
         if name in have:
             return
-        kind, message = "names", f"uses the name {name}, which no step before it has bound"
+        kind, message = "names", f"uses the name {name}, which no earlier step sets"
         if what == "open":
-            kind, message = "open files", f"uses the file {name} before an open step has opened it"
+            kind, message = "open files", f"uses the file {name} before an open step opens it"
         raise refuse(self.scenario, key, message, nearest_hint(name, sorted(have), kind=kind))
 
 
@@ -172,8 +172,8 @@ def check_flow(scenario: Scenario) -> None:
         judge.block(steps, ("transactions", name), _State())
         names = names_of(scenario.sequences, steps)
         if len(names) > MAX_NAMES:
-            message = f"uses {len(names)} names, more than {MAX_NAMES}"
-            raise refuse(scenario, ("transactions", name), message, "use the same name again")
+            message = f"must use at most {MAX_NAMES} names, got {len(names)}"
+            raise refuse(scenario, ("transactions", name), message, "use a name again")
 
 
 def names_in(template: str) -> list[str]:

@@ -90,7 +90,7 @@ def _load(scenario: Scenario, key: Key, name: str, folder: Path) -> TraceFacts:
 def _check_request(scenario: Scenario, key: Key, step: Replay, trace: TraceFacts) -> None:
     if step.request is None or step.request in trace.requests:
         return
-    message = f"({step.request}) is no request of the trace {step.trace}"
+    message = f"({step.request}) is not a request of the trace {step.trace}"
     hint = nearest_hint(step.request, trace.requests, kind="requests")
     raise refuse(scenario, (*key, "request"), message, hint)
 
@@ -119,11 +119,13 @@ def check_expansion(scenario: Scenario) -> None:
         count, blocks = gauge.measure(steps)
         whole += count
         if blocks >= MAX_BLOCKS:
-            message = f"nests {blocks} blocks in each other, more than {MAX_BLOCKS - 1}"
+            message = f"must nest at most {MAX_BLOCKS - 1} blocks, got {blocks}"
             raise refuse(scenario, key, message)
         if whole > MAX_STEPS:
-            message = f"has {count:,} steps once its sequences and names are put in"
-            hint = f"all transactions together may have {MAX_STEPS:,}; repeat: and each: count once"
+            message = f"has {count:,} steps after sequences and names are expanded"
+            hint = (
+                f"all transactions together may have {MAX_STEPS:,}; a repeat: or each: counts once"
+            )
             raise refuse(scenario, key, message, hint)
 
 
@@ -178,13 +180,13 @@ def include_files(document: YamlDocument, folder: Path, depth: int = 0) -> YamlD
         return document
     place = str(document.origin(("include",)))
     if depth == MAX_DEPTH:
-        raise ScenarioError(place, f"include goes deeper than {MAX_DEPTH} files")
+        raise ScenarioError(place, f"include must be nested at most {MAX_DEPTH} files deep")
     below = YamlDocument({})
     for name in names:
         path = _find_included(name, folder, place)
         found = parse_document(load_text(path), str(path))
         if not isinstance(found.value, dict):
-            raise ScenarioError(str(path), "must be a mapping of keys such as sequences")
+            raise ScenarioError(str(path), "must be a mapping with keys such as sequences")
         below = _laid_over(below, include_files(found, path.parent, depth + 1))
     return _laid_over(below, document)
 
@@ -241,7 +243,7 @@ def load_scripts(scenario: Scenario, folder: Path) -> None:
     for key, _ in scripts:
         if key[0] == "sequences":
             place = str(scenario.document.origin(key))
-            message = f"{show_key(key)}: a script stands in transactions, not in sequences"
+            message = f"{show_key(key)}: a script must be in transactions, not in sequences"
             raise ScenarioError(place, message)
     for key, step in scripts:
         inside = (*key, "script")
@@ -266,7 +268,7 @@ def parse_script(
     lines = text.splitlines()
     if not lines or lines[0] != HEADER or len(lines) == 1:
         hint = "the first line must be: use<TAB>name"
-        raise ScenarioError(f"{source}:1", "not a script", hint=hint)
+        raise ScenarioError(f"{source}:1", "is not a script", hint=hint)
     if len(lines) > MAX_LINES:
         raise ScenarioError(source, f"must have at most {MAX_LINES} lines, got {len(lines)}")
     found = []
@@ -322,7 +324,7 @@ def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sc
     """
     path = _find(str(path_or_name))
     if path.suffix == ".py":
-        hint = f"give it by -f: locust -f {path} --target …, or replayer run SCENARIO -f {path}"
+        hint = f"give it with -f: locust -f {path} --target …, or replayer run SCENARIO -f {path}"
         raise ScenarioError(str(path), "is a locustfile, not a scenario", hint=hint)
     return _build(parse_document(load_text(path), str(path)), path.parent, overrides)
 
@@ -348,7 +350,7 @@ def _find(path_or_name: str) -> Path:
         raise ScenarioError(path_or_name, "is not a file", hint=_hint_for_trace(path_or_name))
     hint = _hint_for_trace(path_or_name) or nearest_hint(name, shipped, kind="scenarios")
     raise ScenarioError(
-        path_or_name, "there is no such scenario, neither as a file nor by name", hint=hint
+        path_or_name, "no such scenario, neither a file nor a shipped scenario", hint=hint
     )
 
 
@@ -364,7 +366,7 @@ def _hint_for_trace(name: str) -> str:
 def _build(document: YamlDocument, folder: Path, overrides: Sequence[str]) -> Scenario:
     document = apply_overrides(include_files(document, folder), overrides)
     if not isinstance(document.value, dict):
-        message = "must be a mapping of keys such as name, users and transactions"
+        message = "must be a mapping with keys such as name, users and transactions"
         raise ScenarioError(str(document.origin(())), message, hint="see scenarios/README.md")
     try:
         scenario = Scenario.model_validate(document.value)
@@ -414,4 +416,4 @@ def _find_manifest(name: str, folder: Path, place: str) -> Path:
             return path
     known = {p.name.split(".tsv")[0] for home in homes for p in home.glob("*.tsv*")}
     hint = nearest_hint(name, sorted(known), kind="manifests")
-    raise ScenarioError(place, f"there is no manifest named {name}", hint=hint)
+    raise ScenarioError(place, f"no manifest is named {name}", hint=hint)

@@ -73,7 +73,7 @@ def load_tar(path: Path) -> tuple[Entry, ...]:
             _check_end(archive, str(path))
     except (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError) as error:
         reason = str(error).partition(":\n")[0]  # what every decoder says of it fills lines
-        hint = "tar files are read plain and compressed by gzip, bzip2 or xz"
+        hint = "tar files may be plain or compressed with gzip, bzip2 or xz"
         message = f"cannot be read as a tar archive: {reason}"
         raise ScenarioError(str(path), message, hint=hint) from None
     return sort_entries(entries, str(path))
@@ -88,8 +88,8 @@ def _check_end(archive: tarfile.TarFile, source: str) -> None:
     archive.fileobj.seek(archive.offset)
     block = archive.fileobj.read(BLOCK_BYTES)
     if block.strip(b"\0") or len(block) not in {0, BLOCK_BYTES}:
-        message = f"is damaged or cut off: there is no header at byte {archive.offset:,}"
-        raise ScenarioError(source, message, hint="tar tf says what can be read of it")
+        message = f"is damaged or truncated: no header at byte {archive.offset:,}"
+        raise ScenarioError(source, message, hint="check it with: tar tf")
 
 
 def part_of(entries: Sequence[Entry], percent: int) -> tuple[Entry, ...]:
@@ -123,9 +123,9 @@ def check_path(path: str) -> str | None:
     if path.startswith("/"):
         return "is absolute"
     if "" in parts or "." in parts:
-        return "has an empty component or a ."
+        return "has an empty component or a '.'"
     if ".." in parts:
-        return "leaves the dataset through .."
+        return "leads out of the dataset through '..'"
     return "has a control character" if _CONTROL.search(path) else _check_lengths(parts)
 
 
@@ -137,9 +137,9 @@ def _check_lengths(parts: list[str]) -> str | None:
     except UnicodeEncodeError:
         return "is not UTF-8"
     if max(lengths) > MAX_COMPONENT_BYTES:
-        return f"has a component of {max(lengths)} bytes, more than {MAX_COMPONENT_BYTES}"
+        return f"has a component of {max(lengths)} bytes, at most {MAX_COMPONENT_BYTES} are allowed"
     whole = sum(lengths) + len(parts) - 1
-    return f"is longer than {MAX_PATH_BYTES} bytes" if whole > MAX_PATH_BYTES else None
+    return f"must be at most {MAX_PATH_BYTES} bytes long" if whole > MAX_PATH_BYTES else None
 
 
 def sort_entries(entries: Sequence[Entry], source: str) -> tuple[Entry, ...]:
@@ -154,7 +154,7 @@ def sort_entries(entries: Sequence[Entry], source: str) -> tuple[Entry, ...]:
     kinds: dict[str, EntryType] = {}
     for entry in entries:
         if entry.path in kinds:
-            raise ScenarioError(source, f"{entry.path} is there twice")
+            raise ScenarioError(source, f"{entry.path} is listed twice")
         kinds[entry.path] = entry.type
     found: list[Entry] = []
     seen: set[str] = set()
@@ -162,7 +162,7 @@ def sort_entries(entries: Sequence[Entry], source: str) -> tuple[Entry, ...]:
         above = _unseen_parents(entry.path, seen)
         for parent in (_parent((*above, entry.path)[0]), *above):
             if kinds.get(parent, "d") != "d":
-                message = f"{entry.path} lies below {parent}, which is not a directory"
+                message = f"{entry.path} is below {parent}, which is not a directory"
                 raise ScenarioError(source, message)
         found += [Entry(path, "d", 0, DIRECTORY_MODE) for path in above if path not in kinds]
         found.append(entry)
@@ -193,12 +193,12 @@ def _parse_lines(file: IO[str], path: Path) -> Iterator[Entry]:
     header = tuple(file.readline(MAX_LINE).rstrip("\n").split("\t"))
     if header != HEADER:
         hint = "the first line must be: " + "<TAB>".join(HEADER)
-        raise ScenarioError(f"{path}:1", "not a manifest", hint=hint)
+        raise ScenarioError(f"{path}:1", "is not a manifest", hint=hint)
     number = 1
     while line := file.readline(MAX_LINE):
         number += 1
         if number > MAX_ENTRIES:
-            raise ScenarioError(f"{path}:{number}", f"more than {MAX_ENTRIES} entries")
+            raise ScenarioError(f"{path}:{number}", f"must have at most {MAX_ENTRIES} entries")
         entry = _parse_line(line.rstrip("\n"), f"{path}:{number}")
         if entry.path != ".":
             yield entry
@@ -238,7 +238,7 @@ def _checked(entry: Entry, place: str) -> Entry:
     if entry.type == "l":
         problem = check_link(entry)
         if problem is not None:
-            hint = "only relative links that stay inside are laid out"
+            hint = "only relative links inside the dataset are laid out"
             raise ScenarioError(place, f"the link {entry.path} {problem}", hint=hint)
         return Entry(entry.path, "l", 0, 0o777, entry.link)
     if entry.size > MAX_FILE_BYTES:
@@ -251,11 +251,13 @@ def check_link(entry: Entry) -> str | None:
     """Return what is wrong with a symbolic link's target, or None."""
     depth = entry.path.count("/")
     if _CONTROL.search(entry.link) or len(entry.link.encode(errors="replace")) > MAX_PATH_BYTES:
-        return f"points to a name with control characters or of more than {MAX_PATH_BYTES} bytes"
+        return (
+            f"must point to a name without control characters and of at most {MAX_PATH_BYTES} bytes"
+        )
     for part in entry.link.split("/"):
         depth += -1 if part == ".." else int(part not in {"", "."})
         if depth < 0 or entry.link.startswith("/") or not entry.link:
-            return f"points to {entry.link!r}, outside of the dataset"
+            return f"points to {entry.link!r}, outside the dataset"
     return None
 
 
@@ -263,7 +265,7 @@ def _members(archive: tarfile.TarFile, source: str) -> Iterator[Entry]:
     seen: dict[str, Entry] = {}
     for count, member in enumerate(archive):
         if count > MAX_ENTRIES:
-            raise ScenarioError(source, f"more than {MAX_ENTRIES} members")
+            raise ScenarioError(source, f"must have at most {MAX_ENTRIES} members")
         path = member.name.removeprefix("./").rstrip("/")
         if path in {"", "."}:
             continue
@@ -283,7 +285,7 @@ def _entry_of(member: tarfile.TarInfo, path: str, seen: dict[str, Entry], source
     original = seen.get(member.linkname.removeprefix("./")) if member.islnk() else None
     if original is not None:  # a hard link: another name of a file, laid out as a file of its own
         return Entry(path, "f", original.size, original.mode)
-    raise ScenarioError(source, f"{member.name} is neither a file, a directory nor a link")
+    raise ScenarioError(source, f"{member.name} is not a file, a directory or a link")
 
 
 MAX_LINKS = 40  # MAXSYMLINKS of Linux

@@ -79,7 +79,7 @@ class Users(Part):
     @model_validator(mode="after")
     def _has_one_pace(self) -> Self:
         if self.think_time is not None and self.every is not None:
-            raise PydanticCustomError("pace", "has both think_time and every; give one", {})
+            raise PydanticCustomError("pace", "has both think_time and every; give only one", {})
         return self
 
 
@@ -123,16 +123,16 @@ class Dataset(Part):
             context = {"known": ", ".join(self.SOURCES), "given": shown}
             raise PydanticCustomError("dataset", message, context)
         if self.part is not None and given[0] not in {"manifest", "tar"}:
-            message = "part goes with manifest or tar, not with {source}"
+            message = "part needs manifest or tar, not {source}"
             raise PydanticCustomError("dataset", message, {"source": given[0]})
         written = self.model_dump(by_alias=True, exclude_none=True)
         shaped = [key for key in self.SHAPE if key in written]
         if self.files is None and shaped:
-            message = "{key} goes with files, not with {source}"
+            message = "{key} needs files, not {source}"
             context = {"key": shaped[0], "source": given[0]}
             raise PydanticCustomError("dataset", message, context)
         if self.depth and self.per_directory is None:
-            message = "depth needs per_directory: without it all files lie in one directory"
+            message = "depth needs per_directory; without it all files are in one directory"
             raise PydanticCustomError("dataset", message)
         return self
 
@@ -180,15 +180,15 @@ class Scenario(Part):
     def _is_whole(self) -> Self:
         if self.duration_ns is None and self.iterations is None:
             hint = "add duration: 60s, or iterations: 1 (transactions a user)"
-            message = "has no end: duration and iterations are both missing"
+            message = "has no end: duration or iterations must be given"
             raise PydanticCustomError("end", message, {"hint": hint})
         if not self.mix and not self.roles:
             hint = "add mix: {TRANSACTION: 1}, one weight for each transaction"
-            message = "has neither mix nor roles: its users have nothing to do"
+            message = "has neither mix nor roles: users have no transactions"
             raise PydanticCustomError("mix", message, {"hint": hint})
         if self.arrivals and (self.users.think_time or self.users.every):
-            message = "has arrivals, which decide when a transaction begins, and users that wait"
-            hint = "take think_time and every away, or arrivals"
+            message = "has both arrivals and think_time or every"
+            hint = "remove think_time and every, or remove arrivals"
             raise PydanticCustomError("pace", message, {"hint": hint})
         return self
 

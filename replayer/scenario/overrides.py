@@ -76,7 +76,7 @@ def _apply(document: YamlDocument, override: str) -> YamlDocument:
         hint = "for example --set users.count=4 or --set docroot.files=5000"
         raise ScenarioError(option, "must be KEY=VALUE", hint=hint)
     if names == ["include"]:
-        message = "include cannot be set: what a file includes is put in before"
+        message = "include cannot be set: included files are inserted first"
         raise ScenarioError(option, message, hint="write a file that includes it")
     key = _resolve(document, names, option)
     value = _rooted(key, parse_fragment(text, option))
@@ -121,7 +121,7 @@ def _with(value: object, key: Key, new: object, option: str, around: Key = ()) -
     if isinstance(value, list):
         index = int(first) if str(first).isdecimal() else -1
         if not 0 <= index < len(value):
-            raise ScenarioError(option, f"{first} is not a place in a list of {len(value)}")
+            raise ScenarioError(option, f"{first} is not an index of a list of {len(value)}")
         return [
             _with(item, rest, new, option, (*around, first)) if i == index else item
             for i, item in enumerate(value)
@@ -133,7 +133,7 @@ def _with(value: object, key: Key, new: object, option: str, around: Key = ()) -
         if new is None and not rest and is_known and around[-2:] != WITH:
             return {name: held for name, held in inside.items() if name != first}
         return {**inside, first: _with(inside.get(first), rest, new, option, (*around, first))}
-    raise ScenarioError(option, f"{first} leads into a single value, not into a mapping")
+    raise ScenarioError(option, f"{first} is below a single value, which is not a mapping")
 
 
 def _rooted(key: Key, value: object) -> object:

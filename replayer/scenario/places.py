@@ -45,7 +45,7 @@ def _read_pick(value: object) -> object:
     if isinstance(value, str) and value in words[:3]:
         return value
     if isinstance(value, dict) and len(value) != 1:
-        message = "must have one key, hot or zipf, got {count}"
+        message = "must have one of the keys hot and zipf, got {count}"
         raise PydanticCustomError("pick", message, {"count": len(value)})
     shown = next(iter(value)) if isinstance(value, dict) else show_value(value)
     hint = nearest_hint(str(shown).strip("'"), words, kind="pickers")
@@ -94,10 +94,10 @@ def _read_template(value: object) -> str:
     if any(
         brace in text for kind, text in template_parts(value) if kind == "text" for brace in "{}"
     ):
-        message = "{value} has a brace without its partner"
+        message = "{value} has an unmatched brace"
         raise PydanticCustomError("template", message, {"value": show_value(value)})
     if "\0" in value or value.startswith("/"):
-        message = "must be relative and without zero bytes, got {value}"
+        message = "must be relative and without NUL bytes, got {value}"
         raise PydanticCustomError("template", message, {"value": show_value(value)})
     return value
 
@@ -133,12 +133,12 @@ class Place(Part):
             raise PydanticCustomError("place", message, {"given": " and ".join(given)})
         for key, partner in (("name", "in"), ("pick", "from"), ("kind", "from"), ("match", "from")):
             if getattr(self, key) is not None and known[partner] is None:
-                message = "{key} goes with {partner}, which is missing"
+                message = "{key} needs {partner}, which is missing"
                 raise PydanticCustomError("place", message, {"key": key, "partner": partner})
         if self.match is not None and self.pick not in {None, "uniform"}:
-            raise PydanticCustomError("place", "match goes with the picker uniform only", {})
+            raise PydanticCustomError("place", "match needs the picker uniform", {})
         if self.as_ is not None and not (self.in_ or self.from_):
-            message = "as goes with in or from; without them the name stays as it is"
+            message = "as needs in or from"
             raise PydanticCustomError("place", message, {})
         return self
 

@@ -72,7 +72,7 @@ def _check_roles(scenario: Scenario) -> None:
         _check_mix(scenario, ("roles", name, "mix"), role.mix)
     wanted = sum(role.users for role in scenario.roles.values())
     if wanted > scenario.users.count:
-        message = f"take {wanted} users, more than users.count ({scenario.users.count})"
+        message = f"use {wanted} users, more than users.count ({scenario.users.count})"
         raise refuse(scenario, ("roles",), message)
 
 
@@ -82,7 +82,7 @@ def _check_datasets(scenario: Scenario) -> None:
             _check_dataset(scenario, ("datasets", name, "copy_of"), dataset.copy_of)
         if dataset.sizes is not None and dataset.sizes.size_of is not None:
             key = ("datasets", name, "sizes", "size_of")
-            raise refuse(scenario, key, "goes with steps, not with datasets")
+            raise refuse(scenario, key, "works in steps, not in datasets")
     copies = {
         name: [dataset.copy_of] if dataset.copy_of else []
         for name, dataset in scenario.datasets.items()
@@ -123,10 +123,10 @@ def _check_signals(scenario: Scenario) -> None:
         wanted = step.signal if isinstance(step, Await) else getattr(step, "since", None)
         if wanted is not None and wanted not in given:
             hint = nearest_hint(wanted, given, kind="signals")
-            message = f"waits for {wanted}, a signal that no step gives"
+            message = f"waits for {wanted}, a signal that no step sends"
             raise refuse(scenario, (*key, step.do), message, hint)
     if len(given) > MAX_SIGNALS:
-        message = f"give {len(given)} signals, more than {MAX_SIGNALS}"
+        message = f"must give at most {MAX_SIGNALS} signals, got {len(given)}"
         raise refuse(scenario, ("transactions",), message)
 
 
@@ -168,7 +168,7 @@ def _visit(
         if len(path) <= MAX_CHAIN:
             deepest = max(deepest, _visit(scenario, group, edges, [*path, following], depths))
         if len(path) + deepest > MAX_CHAIN:
-            message = f"leads to {MAX_CHAIN} others or more, one through the other"
+            message = f"includes a chain of {MAX_CHAIN} or more sequences"
             raise refuse(scenario, (group, path[0]), message)
     depths[name] = 1 + deepest
     return depths[name]
@@ -192,12 +192,12 @@ def _check_verified(scenario: Scenario) -> None:
     }
     for key, content in contents.items():
         if is_zeros(content):
-            message = "is zeros alone, which cannot say whose they are: verify could check nothing"
-            hint = "take random or partly compressible contents, or run it without verify"
+            message = "is only zeros, which verify cannot tell apart"
+            hint = "use random or compressible contents, or run it without verify"
             raise refuse(scenario, key, message, hint)
     for key, step in every_step(scenario):
         if isinstance(step, Replay):
-            message = "does not go with replays, which are held against their traces"
+            message = "is not allowed with replays, which are checked against their traces"
             raise refuse(
                 scenario,
                 ("verify",),

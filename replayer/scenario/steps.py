@@ -87,7 +87,7 @@ class Until(StepPart):
     def _only_looks(self) -> Self:
         for step in self.steps:
             if step.do not in LOOKS or getattr(step, "from_", None) is not None:
-                message = "must only look at names (in, path) and open files, got {word}"
+                message = "must hold only lookups of names (in, path) and opens, got {word}"
                 context = {"word": f"{step.do} of a picked entry" if step.do in LOOKS else step.do}
                 raise PydanticCustomError("look", message, context)
         return self
@@ -143,14 +143,14 @@ class Pipeline(StepPart):
         ways = set()
         for stage in self.stages:
             if not isinstance(stage, Each):
-                message = "must hold nothing but each: steps, got {word}"
+                message = "must hold only each: steps, got {word}"
                 raise PydanticCustomError("stage", message, {"word": stage.do})
             ways.add((stage.of, stage.reverse))
         if len(ways) > 1:
-            message = "must go through one dataset in one order in all its stages"
+            message = "must use one dataset in one order in all stages"
             raise PydanticCustomError("stage", message)
         if self.batches[-1] != 1:
-            message = "has a batch in its last stage, which hands entries on to nobody"
+            message = "has a batch in its last stage, which passes no entries on"
             raise PydanticCustomError("stage", message)
         return self
 

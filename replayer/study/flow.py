@@ -272,8 +272,10 @@ def resume_study(path: Path, *, quiet: bool) -> Journal:
     state = journal.state
     study = load_study(state.study)
     if study.fingerprint != state.steps:
-        message = f"{journal.path}: the steps of {state.study} were others when this study began"
-        raise ReplayerError(message, hint="take the change back, or begin a study anew")
+        message = (
+            f"{journal.path}: the steps of {state.study} have changed since this study started"
+        )
+        raise ReplayerError(message, hint="undo the change, or start a new study")
     for name in study.steps:
         if not journal.is_done(name):
             adopt(journal, name, partial(_say, quiet=quiet))
@@ -303,9 +305,9 @@ def announce(study: Study, terms: StudyOptions) -> str:
     most = sum(
         length.least_s if length.most_s is None else length.most_s for length in each.values()
     )
-    text = f"{_minutes(least, most)}, and the time to lay out files"
+    text = f"{_minutes(least, most)}, plus the time to lay out files"
     open_ended = [name for name, length in each.items() if length.most_s is None]
-    return f"{text}; {', '.join(open_ended)}: as long as the work takes" if open_ended else text
+    return f"{text}; {', '.join(open_ended)}: until the work is done" if open_ended else text
 
 
 def _minutes(least_s: float, most_s: float) -> str:
@@ -379,7 +381,7 @@ def _attempt(
     left = find_left(folder, terms.targets)
     if not left:
         return attempt
-    remedy = f"left behind: remove it with: replayer clean {shlex.join(left)}"
+    remedy = f"left behind; remove it with: replayer clean {shlex.join(left)}"
     says = remedy if attempt.says is None else f"{attempt.says}; {remedy}"
     return attempt.model_copy(update={"says": says})
 
@@ -394,8 +396,8 @@ def _judged(
             return Attempt(folder=folder.name, done=True, code=found, says=left_out)
         return Attempt(folder=folder.name, done=False, says="interrupted")
     if cut:
-        killed = "killed: it did not end in time"
-        says = killed if code == -signal.SIGKILL else "cut short, to end in time"
+        killed = "it did not end in time and was killed"
+        says = killed if code == -signal.SIGKILL else "stopped early, to end in time"
         return Attempt(folder=folder.name, done=True, code=code, says=says)
     if code in SETTLED:
         return Attempt(folder=folder.name, done=True, code=code, says=left_out)
@@ -409,7 +411,7 @@ def able(step: StudyStep, terms: StudyOptions) -> tuple[StudyOptions, str | None
     if not lacking or not others:
         return terms, None
     names = ", ".join(target.partition("=")[0] for target in lacking)
-    return replace(terms, targets=others), f"not on {names}: no O_DIRECT there"
+    return replace(terms, targets=others), f"not on {names}: no O_DIRECT"
 
 
 def _wait(

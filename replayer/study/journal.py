@@ -83,10 +83,10 @@ def refuse_other_places(then: Sequence[StudyTarget], now: Sequence[StudyTarget])
     for before, after in zip(then, now, strict=True):
         if before != after:
             message = (
-                f"target {before.target}: {after.path} is {after}, and was {before} when the study "
-                "began"
+                f"target {before.target}: {after.path} is {after}, but was {before} when the study "
+                "started"
             )
-            raise MountError(message, hint="mount it as it was, or begin a study anew")
+            raise MountError(message, hint="mount it as before, or start a new study")
 
 
 FILE = "study.json"
@@ -182,13 +182,15 @@ def create_journal(path: Path, state: StudyState) -> Journal:
         path.mkdir(parents=True, exist_ok=True)
         inside = next(path.iterdir(), None)
         if inside is not None:
-            message = f"{path}: the folder of a study must be empty, this one holds {inside.name}"
-            raise ReplayerError(message, hint="choose another with -o, or go on with --resume")
+            message = f"{path}: the folder of a study must be empty, this one has {inside.name}"
+            raise ReplayerError(
+                message, hint="choose another folder with -o, or continue with --resume"
+            )
         journal = Journal(path, state)
         journal.write()
     except OSError as error:
-        message = f"{path}: cannot be made a study's folder: {error.strerror or error}"
-        raise UnmadeFolderError(message, hint="choose another with -o") from error
+        message = f"{path}: cannot be created as a study folder: {error.strerror or error}"
+        raise UnmadeFolderError(message, hint="choose another folder with -o") from error
     return journal
 
 
@@ -204,11 +206,11 @@ def open_journal(path: Path) -> Journal:
         written = document["format"]
         state = StudyState.model_validate(document) if written == FORMAT else None
     except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
-        message = f"{path}: is no study's folder"
-        raise ReplayerError(message, hint="a study says which folder it writes") from error
+        message = f"{path}: is not a study folder"
+        raise ReplayerError(message, hint="a study prints the folder that it writes") from error
     if state is None:
         message = f"{file}: format {written}, this version reads format {FORMAT}"
-        raise ReplayerError(message, hint="go on with the version that wrote it")
+        raise ReplayerError(message, hint="continue with the version that wrote it")
     return Journal(path.absolute(), state)
 
 
@@ -281,14 +283,14 @@ def _wait_for(record: RunRecord, say: Callable[[str], None]) -> None:
     if record.status == "running" and is_elsewhere(process):
         # Mostly of a container that is gone with it; to refuse would keep a study from going on.
         say(
-            f"{record.folder.name} was started in another PID namespace (a container?): if it goes "
-            "on there, end it"
+            f"{record.folder.name} was started in another PID namespace (a container?): end it if "
+            "it is still running"
         )
     if is_alive(process):
-        say(f"{record.folder.name} still ends (process {process.pid}): waiting for it")
+        say(f"{record.folder.name} is still ending (process {process.pid}): waiting")
     deadline = time.monotonic() + ORPHAN_S
     while is_alive(process):
         if time.monotonic() > deadline:
-            message = f"{record.folder}: the step of the study that was killed still runs"
+            message = f"{record.folder}: the step of the killed study is still running"
             raise ReplayerError(message, hint=f"end it first: kill {process.pid}")
         time.sleep(POLL_S)

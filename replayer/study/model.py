@@ -43,10 +43,10 @@ class StudyStep(Frozen):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if self.turn_s is not None and self.fio is not None:
-            message = "turn_s goes with scenario, not with fio"
+            message = "turn_s needs scenario, not fio"
             raise ValueError(message)
         if (self.fio is None) == (self.scenario is None):
-            message = "a step is either fio or scenario"
+            message = "a step must be either fio or scenario"
             raise ValueError(message)
         return self
 
@@ -73,7 +73,7 @@ class TableColumn(Frozen):
     @model_validator(mode="after")
     def _knows_all(self) -> Self:
         if (self.figure == "time_of_all") != (self.all is not None):
-            raise ValueError(f"{self.title}: time_of_all goes with all, and with it alone")
+            raise ValueError(f"{self.title}: time_of_all needs all, and all needs time_of_all")
         return self
 
 
@@ -145,10 +145,10 @@ class Table(Frozen):
         said = [title for row in self.published for title in (*row.below, *row.says_also)]
         rows = [row.target for row in self.published]
         if any(len(row.values) != len(titles) for row in self.published):
-            message = f"{self.title}: each published row has a value for each column"
+            message = f"{self.title}: each published row must have a value for each column"
             raise ValueError(message)
         if not {*named, *said} <= {*titles}:
-            message = f"{self.title}: a column is named that there is not"
+            message = f"{self.title}: names a column that does not exist"
             raise ValueError(message)
         unknown = [found.to for found in ratios if found.to not in rows]
         if unknown:
@@ -210,7 +210,7 @@ def load_study(word: str) -> Study:
     near = difflib.get_close_matches(word, names, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
     listed = ", ".join(f"{study.letter} ({study.name})" for study in studies)
-    raise ReplayerError(f"no study {word!r}", hint=f"{meant}there are: {listed}")
+    raise ReplayerError(f"unknown study {word!r}", hint=f"{meant}studies: {listed}")
 
 
 def _load(path: Path) -> Study:
@@ -225,5 +225,5 @@ def _load(path: Path) -> Study:
         message = f"{path}: {place}: {first['msg']}"
         raise ReplayerError(message, hint="see scenarios/studies for studies") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        message = f"{path}: is no YAML: {' '.join(str(error).split())}"
+        message = f"{path}: is not YAML: {' '.join(str(error).split())}"
         raise ReplayerError(message) from error

@@ -109,7 +109,7 @@ def find_stand_outs(steps: Mapping[str, Measured]) -> tuple[StandOut, ...]:
 def _stand_outs(step: str, measured: Measured) -> Iterator[StandOut]:
     for part in measured.record.run.plan.parts:
         share = f"{part.percent} % of the directories of {part.dataset}"
-        says = f"{share}: a time of it is not that of the whole"
+        says = f"{share}: its time is not the time of the whole"
         yield StandOut(step=step, label="a part only", says=says)
     for found in sentences(analyse(measured.record, measured.summary)):
         if found.weight == "alarm":

@@ -136,7 +136,7 @@ def _values(table: Filled, row: ResultRow) -> Iterator[str]:
 def _among_yours(table: Filled) -> str:
     """Say which of the user's rows the rounds show to differ from the best of them."""
     best, *others = _yours(table)
-    words = {True: "differs", False: "no difference shown", None: "too little measured to tell"}
+    words = {True: "differs", False: "no difference shown", None: "not enough measured to decide"}
     found = {
         word: [row.target for row in others if row.differs is differs]
         for differs, word in words.items()
@@ -189,12 +189,14 @@ def _notes(study: Study, tables: Sequence[Filled], journal: Journal | None) -> I
     yield f"{MARK}yours; the others as published, measured on other clients and at other times"
     if any(len(_yours(table)) > 1 for table in tables):
         yield (
-            "among yours: differs where every round of it lies beyond every round of your best and "
-            "the 95 % interval of the ratio leaves out 1 (as in replayer compare); that takes "
-            f"{CLAIM_ROUNDS} rounds, which --quick has not"
+            'among yours: "differs" means that each of its rounds is beyond each round of your '
+            "best target, and the 95 % interval of the ratio excludes 1 (as in replayer compare). "
+            f"This takes {CLAIM_ROUNDS} rounds, which --quick does not have"
         )
     if journal.state.quick:
-        yield "--quick: shorter and smaller than what was published; for a comparison run it whole"
+        yield (
+            "--quick: shorter and smaller than the published study; use the whole study to compare"
+        )
     for name in study.steps:
         attempt = journal.last(name)
         says = "not run" if attempt is None else attempt.says

@@ -18,7 +18,7 @@ class UnmadeTraceError(TraceError):
     exit_code = EXIT_ENVIRONMENT
 
 
-WRITABLE = "name a trace in a folder that you can write"
+WRITABLE = "name a trace in a folder that you can write to"
 """The hint for a place that takes no trace."""
 
 

@@ -151,4 +151,6 @@ def keep_fit(folder: Path, fit: Fit | None) -> None:
         replace_content(path, content, stat.S_IMODE(path.stat().st_mode))
     except OSError as error:
         message = f"{folder}: its {TRACE_JSON} cannot be written: {error.strerror}"
-        raise TraceError(message, hint="copy the trace to where you may write") from error
+        raise TraceError(
+            message, hint="copy the trace to a folder that you can write to"
+        ) from error

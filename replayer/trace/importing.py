@@ -31,7 +31,8 @@ MARKER = "/replayer/request/"
 The path need not exist.
 """
 WINDOWS_HINT = (
-    "each line has three tab-separated columns: start, end (seconds on the log's clock) and label"
+    "each line must have three tab-separated columns: start, end (seconds on the log's clock) and "
+    "label"
 )
 NS = 1_000_000_000
 LARGEST_NS = 2**62
@@ -141,8 +142,8 @@ def import_trace(
         UnmadeTraceError: The folder cannot be made there.
     """
     if not options.roots:
-        message = "an import needs at least one root"
-        raise TraceError(message, hint="give --root DIR: what lies below it is the trace")
+        message = "an import needs at least one --root"
+        raise TraceError(message, hint="give --root DIR: the files below it are the trace")
     _check_place(target)
     logs = [str(file) for file in files]
     roots = [os.fsencode(root) for root in options.roots]
@@ -159,7 +160,7 @@ def _check_place(target: Path) -> None:
         if not os.access(target.parent, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        message = f"{target}: cannot be made: {error.strerror or error}"
+        message = f"{target}: cannot be created: {error.strerror or error}"
         raise UnmadeTraceError(message, hint=WRITABLE) from error
 
 
@@ -190,11 +191,11 @@ def explain_empty(counts: Mapping[str, Any]) -> tuple[str, str]:
     """Return why a trace with these counts holds no event, and a hint."""
     strange, lines = counts["lines_not_understood"], counts["lines"]
     if 2 * strange > lines:
-        message = f"holds no event: {strange:,} of {lines:,} lines were not understood"
-        return message, "--format names another format; the first such lines stand above"
+        message = f"contains no event: {strange:,} of {lines:,} lines could not be parsed"
+        return message, "choose another format with --format; the first of these lines are above"
     outside = sum(counts["calls_out_of_scope"].values())
-    message = f"holds no event: {outside:,} calls lie outside of the roots"
-    return message, "--root names a directory as the traced machine named it"
+    message = f"contains no event: {outside:,} calls are outside the roots"
+    return message, "give --root as named on the traced machine"
 
 
 def load_windows(path: Path) -> list[Window]:
@@ -225,8 +226,8 @@ def _parse_window(line: str, place: str) -> Window:
         raise TraceError(message, hint=WINDOWS_HINT) from None
     if not (0 <= start_ns <= end_ns <= LARGEST_NS) or not label:
         message = (
-            f"{place}: a request must not end before it begins, and must have a label,"
-            f" got {line[:80]!r}"
+            f"{place}: a request must have a label and must not end before its start, got "
+            f"{line[:80]!r}"
         )
         raise TraceError(message, hint=WINDOWS_HINT)
     return Window(start_ns, end_ns, label)

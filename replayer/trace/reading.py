@@ -180,7 +180,7 @@ def believed(folder: Path) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        message = f"{folder / TRACE_JSON}: holds an invalid value: {error!r}"
+        message = f"{folder / TRACE_JSON}: has an invalid value: {error!r}"
         raise TraceError(message, hint="the trace is damaged: import or copy it again") from error
 
 
@@ -192,5 +192,5 @@ def number(value: object) -> int:
     """
     if isinstance(value, int) and 0 <= value <= MOST:
         return value
-    message = f"a number from 0 to {MOST} is needed, got {value!r:.40}"
+    message = f"must be a number from 0 to {MOST}, got {value!r:.40}"
     raise ValueError(message)

@@ -43,9 +43,9 @@ def find_trace(name: str, beside: Path) -> Path:
     if plain in shipped:
         return shipped[plain]
     if exists(folder):
-        message = f"{name}: is no trace: it has no {TRACE_JSON}"
+        message = f"{name}: is not a trace: it has no {TRACE_JSON}"
         raise TraceError(message, hint=_hint_for(folder))
-    message = f"{name}: there is no such trace, as a folder or by name"
+    message = f"{name}: no such trace, neither a folder nor a shipped trace"
     raise TraceError(message, hint=_nearest(plain, list(shipped)))
 
 
@@ -61,11 +61,11 @@ def _shipped_folder() -> Path:
 def _hint_for(folder: Path) -> str:
     """Name a trace inside a folder that is none itself."""
     if folder.suffix in SCENARIOS:
-        return "a scenario is run: replayer run FILE"
+        return "run a scenario with: replayer run FILE"
     inside = _first_inside(folder) if is_folder(folder) else None
     if inside is not None:
-        return f"it holds traces, such as {inside.parent}"
-    return "make one with 'replayer capture' or 'replayer import'"
+        return f"it contains traces, such as {inside.parent}"
+    return "create one with 'replayer capture' or 'replayer import'"
 
 
 def _first_inside(folder: Path) -> Path | None:

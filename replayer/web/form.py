@@ -35,9 +35,9 @@ OURS = frozenset({"scenario", "targets", "cache", "pace"})
 REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
 REPLAY_CACHES = ("as-is", "warm", "cold")
 REPLAY_PACES = {
-    "closed": "each event as long after the one before as recorded",
-    "asap": "each event at once after the one before",
-    "timed": "by the recorded clock",
+    "closed": "each event after its recorded pause",
+    "asap": "each event directly after the previous one",
+    "timed": "at the recorded times",
 }
 """Those that need nothing more; open arrivals are for requests, and for the command line."""
 
@@ -73,7 +73,7 @@ class RunForm:
         return {
             "scenario": _field([choice.name for choice in self.choices], "what the users do"),
             "targets": {
-                **_field(targets, "where; fixed when the program was started"),
+                **_field(targets, "fixed at the start of the program"),
                 "is_multiple": several,
                 "default_value": targets if several else targets[0],
             },
@@ -81,7 +81,7 @@ class RunForm:
                 **_field(CACHES, "state of the client's caches before each turn"),
                 "default_value": self.settings.cache or STATED,
             },
-            "pace": _field(self._paces(), "when the next transaction begins"),
+            "pace": _field(self._paces(), "start of the next transaction"),
         }
 
     def read(self, sent: Mapping[str, Sequence[str]]) -> Settings:
@@ -153,10 +153,12 @@ class RunForm:
         names = sent.get("targets", only)
         for name in names:
             if name not in self.words:
-                message = f"targets: {name!r} is none of {', '.join(self.words)}"
+                message = (
+                    f"targets: unknown target {name!r}, must be one of {', '.join(self.words)}"
+                )
                 raise ForeignError(message)
         if not names:
-            message = "targets: none is chosen"
+            message = "targets: must name at least one"
             raise ReplayerError(message)
         return tuple(word for name, word in self.words.items() if name in names)
 
@@ -195,7 +197,7 @@ def _one(sent: Mapping[str, Sequence[str]], name: str) -> str:
 def _pick(sent: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str:
     value = _one(sent, name) or known[0]
     if value not in known:
-        message = f"{name}: {value!r} is none of {', '.join(known)}"
+        message = f"{name} must be one of {', '.join(known)}, got {value!r}"
         raise ForeignError(message)
     return value
 
@@ -203,11 +205,11 @@ def _pick(sent: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) ->
 def _refuse_foreign(sent: Mapping[str, Sequence[str]], known: frozenset[str]) -> None:
     foreign = sorted(set(sent) - known)
     if foreign:
-        message = f"{foreign[0]}: the form has no such field"
+        message = f"{foreign[0]}: unknown field"
         raise ForeignError(message)
     doubled = sorted(name for name, values in sent.items() if len(values) > 1)
     if doubled and doubled != ["targets"]:
-        message = f"{doubled[0]}: sent more than once"
+        message = f"{doubled[0]}: given more than once"
         raise ForeignError(message)
 
 
@@ -237,7 +239,7 @@ def _read_rate(text: str) -> float:
     except ValueError:
         rate = math.nan
     if not 0 < rate < math.inf:
-        message = f"ramp-up must be a number of users a second above 0, got {text!r}"
+        message = f"ramp-up must be more than 0 users a second, got {text!r}"
         raise ReplayerError(message)
     return rate
 
@@ -247,11 +249,9 @@ def _read_time(text: str) -> int | None:
         return None
     try:
         seconds = parse_run_time(text)
-    except ValueError:
-        seconds = 0
-    if seconds < 1:
-        message = f"run time must be such as 20, 20s, 3m, 2h or 1h20m, got {text!r}"
-        raise ReplayerError(message)
+    except ValueError as error:
+        message = f"run time {error}"
+        raise ReplayerError(message) from None
     wrong = wrong_run_time(seconds)
     if wrong is not None:
         message = f"run time {wrong}, got {text!r}"

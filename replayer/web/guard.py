@@ -73,7 +73,7 @@ class Guard:
         """Return why a request is refused; None when it is served."""
         host = asked.headers.get("Host", "")
         if not self._knows(host):
-            return f"this page is not served under the name {_name_of(host)!r}"
+            return f"this page is not served at {_name_of(host)!r}"
         if asked.method in READING:
             return None
         if asked.method != "POST" or asked.endpoint not in WRITING:
@@ -92,12 +92,12 @@ class Guard:
             f"{asked.scheme}://{host}",
             f"https://{host}",
         }:
-            return "the request comes from another page"
+            return "the request comes from another site"
         sent = asked.headers.get(TOKEN_HEADER, "").encode()
         if asked.endpoint not in TOKENLESS and not hmac.compare_digest(sent, self.token.encode()):
-            return f"the page is older than this program ({TOKEN_HEADER}): reload the page"
+            return f"the page is older than this program ({TOKEN_HEADER}); reload it"
         if asked.endpoint in TOKENLESS and origin is None:
-            return "a browser would say which page it comes from"
+            return "the request does not name its origin, as a browser would"
         return None
 
 

@@ -186,7 +186,7 @@ def find_run(folder: Path, name: str) -> Path:
     """
     if name in _names(folder):
         return folder / name
-    message = f"{name}: there is no such run in {folder}"
+    message = f"{name}: no such run in {folder}"
     raise NoRunError(message)
 
 
@@ -213,7 +213,7 @@ def render_comparison(folders: Sequence[Path]) -> str:
 
 def _records(folders: Sequence[Path]) -> list[RunRecord]:
     if not 2 <= len(folders) <= MOST_COMPARED:  # noqa: PLR2004 - one has nothing to compare with
-        message = f"choose 2 to {MOST_COMPARED} runs to compare, got {len(folders)}"
+        message = f"must compare 2 to {MOST_COMPARED} runs, got {len(folders)}"
         raise ReplayerError(message)
     return [load_run(folder) for folder in folders]
 
@@ -229,8 +229,8 @@ def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
     for other in records[1:]:
         if not same_work(first, other):
             yield (
-                f"{first.folder.name} and {other.folder.name} did different work: they "
-                f"differ in {plan_changes(first, other)}; only what bears the same name is compared"
+                f"{first.folder.name} and {other.folder.name} did different work: they differ in "
+                f"{plan_changes(first, other)}. Only equal names are compared"
             )
 
 
@@ -283,7 +283,7 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
     def report(name: str, form: str) -> Response:
         found = DOWNLOADS.get(form)
         if found is None:
-            return Response("no such form", status=404)
+            return Response("no such format", status=404)
         text = found.render([call_in_thread(_document, folder, name)], PLAIN)
         return send_file(
             BytesIO(text.encode()),

@@ -102,9 +102,9 @@ def _add_live(blueprint: Blueprint, control: RunControl) -> None:
 
 CACHE_UNKNOWN = RunWarning(
     kind="other",
-    message="the client's caches are left as they are: what was laid out just now is likely in "
-    "memory, so reads may not reach the mount",
-    hint="choose cold or warm for a stated state of the caches",
+    message="the client's caches are not changed: new files are likely in memory, and reads may "
+    "not reach the mount",
+    hint="choose cold or warm for a defined state of the caches",
 )
 
 

@@ -236,7 +236,7 @@ class RunControl:
             ReplayerError: A run goes on, or this one cannot be run.
         """
         if self.active is not None and self.active.outcome is None:
-            message = "a run goes on: one at a time, as two would measure each other"
+            message = "a run is active; only one run at a time is possible"
             raise BusyError(message, hint="stop it first")
         status = LiveStatus(make_progress(quiet=settings.quiet))
         observer = self.meter.follow(Observer(status, self._watch))
@@ -257,7 +257,7 @@ class RunControl:
             try:
                 check_in_time(target)
             except ReplayerError as error:
-                message = f"no run can begin on {target.name} as it is: {error}"
+                message = f"no run can start on {target.name}: {error}"
                 warning = RunWarning(kind="other", message=message, hint=error.hint)
                 self.target_warnings = (*self.target_warnings, warning)
                 hint = f"\nhint: {error.hint}" if error.hint else ""
@@ -328,7 +328,7 @@ class RunControl:
     def _fail(self, active: ActiveRun, shown: str, said: str) -> None:
         sys.stderr.write(f"{said}\n")
         level = active.request.interruption.level
-        active.outcome = "stopped before it began" if level > Level.NONE else "failed"
+        active.outcome = "stopped before it started" if level > Level.NONE else "failed"
         active.failure = shown
         active.request.interruption.unwatch()
         self._after(active)

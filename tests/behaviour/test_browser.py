@@ -153,7 +153,7 @@ def type_into(page: Page, name: str, text: str) -> None:
     [
         ("userCount", "-3", "users must be from 1 to 1,000,000, got -3"),
         ("userCount", "1e1", "users must be a whole number, got '1e1'"),
-        ("spawnRate", "-2", "ramp-up must be a number of users a second above 0, got '-2'"),
+        ("spawnRate", "-2", "ramp-up must be more than 0 users a second, got '-2'"),
     ],
 )
 def test_a_number_that_cannot_be_is_refused_as_it_was_typed(

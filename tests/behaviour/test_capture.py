@@ -197,10 +197,10 @@ def test_the_cpu_time_of_a_command_is_noted_and_bounds_its_pauses(shell: Shell) 
 def test_a_capture_without_events_says_why(shell: Shell) -> None:
     done = capture(shell, "--", "sh", "-c", "exit 7", root="mistyped")
     assert done.code == 7
-    told = re.search(r"trace: holds no event: (\d+) calls lie outside of the roots\n", done.err)
+    told = re.search(r"trace: contains no event: (\d+) calls are outside the roots\n", done.err)
     assert told is not None, done.err
     assert int(told[1]) == sum(load(shell.home / "trace")["counts"]["calls_out_of_scope"].values())
-    assert "hint: --root names a directory as the traced machine named it" in done.err
+    assert "hint: give --root as named on the traced machine" in done.err
     assert "show it with" not in done.err
 
 

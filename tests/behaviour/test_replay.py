@@ -217,7 +217,7 @@ def test_a_signal_ends_a_replay_with_what_there_is_and_leaves_nothing(
     ("words", "says", "hint"),
     [
         (("wordpress/frnt-warm",), "no such trace", "wordpress/front-warm"),
-        ((".",), "is no trace", "replayer capture"),
+        ((".",), "is not a trace", "replayer capture"),
         (("wordpress/login", "--requests", "login-frm"), "no request 'login-frm'", "did you mean"),
         (("wordpress/login", "--pace", "open"), "--pace open needs requests", "--requests"),
         (("wordpress/login", "--pace", "timed", "--requests"), "excludes --requests", "closed"),

@@ -247,7 +247,7 @@ def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell:
         (("-u", "99999999"), 2, "-u must be from 1 to 1,000,000, got 99,999,999"),
         (("-t", "fast"), 2, "replayer: argument -t/--run-time: must be whole seconds, such as"),
         (("-t", "1.3s"), 2, "5m or 1h20m, got '1.3s'"),
-        (("-s", "10ms"), 2, "-s/--stop-timeout: must be whole seconds, such as"),
+        (("-s", "10ms"), 2, "-s/--stop-timeout: '10ms' has the unknown unit 'ms'"),
         (("--rounds", "0"), 2, "from 1 to 1000"),
         (("--threshold", "loock.p95 < 1s"), 2, "loock"),
         (("--set", "usres.count=1"), 2, "usres"),

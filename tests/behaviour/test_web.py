@@ -223,7 +223,7 @@ def test_a_run_that_goes_on_is_stopped_with_what_it_has(server: Server, house: S
     server.until("running")
     code, text = server.post("swarm", ORDER)
     assert (code, json.loads(text)["success"]) == (200, False)
-    assert "one at a time" in text
+    assert "only one run at a time" in text
     while server.now()["run"]["phase"] is None:
         pass
     assert server.post("stop", {})[0] == 200
@@ -341,7 +341,7 @@ def test_a_call_that_hangs_is_shown_while_it_hangs(shell: Shell, until: Until) -
         until(lambda: not server.now()["run"]["hanging"])
         until(lambda: max(json.loads(server.get("replayer/series"))["columns"]["hanging"]) == 1)
         warnings = server.now()["run"]["warnings"]
-        assert any("left as they are" in warning["message"] for warning in warnings)
+        assert any("caches are not changed" in warning["message"] for warning in warnings)
 
 
 @pytest.mark.parametrize(
@@ -417,4 +417,4 @@ def test_a_target_that_is_not_there_is_told_when_the_page_opens(shell: Shell, un
         assert "later: does not exist" in found["message"]
         server.process.send_signal(signal.SIGINT)
         _, err = server.process.communicate(timeout=LIMIT_S)
-    assert "replayer: warning: no run can begin on later as it is" in err
+    assert "replayer: warning: no run can start on later" in err

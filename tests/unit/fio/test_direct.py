@@ -41,7 +41,7 @@ def test_a_step_is_run_where_it_can_be_and_says_where_not(tmp_path: Path, ramfs:
     step = StudyStep(fio="rand-read-4k")
     both = StudyOptions((f"disk={disk}", f"memory={ramfs}"), quick=True, rounds=None, steps=3)
     terms, says = able(step, both)
-    assert (terms.targets, says) == ((f"disk={disk}",), "not on memory: no O_DIRECT there")
+    assert (terms.targets, says) == ((f"disk={disk}",), "not on memory: no O_DIRECT")
     alone = StudyOptions((f"memory={ramfs}",), quick=True, rounds=None, steps=3)
     assert able(step, alone) == (alone, None)  # the step itself then says that it is not possible
     assert able(StudyStep(fio="upload"), both) == (both, None)

@@ -130,11 +130,11 @@ def test_a_file_that_is_no_study_is_refused(home: Path, capsys: pytest.CaptureFi
 def test_a_folder_that_no_study_wrote_cannot_be_gone_on_with(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "mount: is no study's folder" in refused(capsys, "study", "--resume", home / "mount")
+    assert "mount: is not a study folder" in refused(capsys, "study", "--resume", home / "mount")
 
 
 def test_studies_are_listed_with_their_time(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study"]) == 0
     out = capsys.readouterr().out
     assert [line[0] for line in out.splitlines() if not line.startswith(" ")] == list("ABCDE")
-    assert "one target takes 3 min, and the time to lay out files" in " ".join(out.split())
+    assert "one target takes 3 min, plus the time to lay out files" in " ".join(out.split())

@@ -9,7 +9,7 @@ AFTER_LOOK = "    - close\n  make"
 BEYOND = {
     "half a character in a key": (
         changed("duration: 2s", '"\\ud800": 1\nduration: 2s'),
-        "s.yaml:3: half of a character: it cannot be written as UTF-8",
+        "s.yaml:3: must be valid UTF-8, and has half of a surrogate pair",
         "",
     ),
     "think time of a file's size": (
@@ -56,7 +56,7 @@ BEYOND = {
     ),
     "two ways to open": (
         changed("[create, wronly]", "[rdwr, wronly]"),
-        "s.yaml:14: transactions.make[0].open has the flags wronly and rdwr; give one of them",
+        "s.yaml:14: transactions.make[0].open has the flags wronly and rdwr; give only one of them",
         "",
     ),
     "long attribute": (
@@ -69,7 +69,7 @@ BEYOND = {
             AFTER_LOOK,
             f"    - {'repeat: {times: 1, steps: [{' * 16}think: 1us{'}]}' * 16}\n{AFTER_LOOK}",
         ),
-        "s.yaml:9: transactions.look nests 16 blocks in each other, more than 15",
+        "s.yaml:9: transactions.look must nest at most 15 blocks, got 16",
         "",
     ),
     "sequences that double each other": (
@@ -79,7 +79,7 @@ BEYOND = {
             + "".join(f"  s{n}: [use: s{n + 1}, use: s{n + 1}]\n" for n in range(25))
             + "  s25: [think: 1us]\ntransactions:\n  double: [use: s0]\n",
         ),
-        "s.yaml:36: transactions.double has 33,554,432 steps once its sequences and names",
+        "s.yaml:36: transactions.double has 33,554,432 steps after sequences and names",
         "all transactions together may have 1,000,000",
     ),
     "a chain of sequences": (
@@ -89,7 +89,7 @@ BEYOND = {
             + "".join(f"  s{n}: [use: s{n + 1}]\n" for n in range(3000))
             + "  s3000: [think: 1us]\ntransactions:\n",
         ),
-        "s.yaml:9: sequences.s0 leads to 32 others or more, one through the other",
+        "s.yaml:9: sequences.s0 includes a chain of 32 or more sequences",
         "",
     ),
     "a chain of sequences, the last first": (
@@ -99,22 +99,22 @@ BEYOND = {
             + "".join(f"  s{n}: [use: s{n - 1}]\n" for n in range(1, 3000))
             + "transactions:\n",
         ),
-        "s.yaml:41: sequences.s32 leads to 32 others or more, one through the other",
+        "s.yaml:41: sequences.s32 includes a chain of 32 or more sequences",
         "",
     ),
     "placeholder of a step in a dataset": (
         changed("per_directory: 5", 'names: "f{n}-{user}"'),
-        "s.yaml:5: datasets.files.names has {user}, and can only have {n}",
+        "s.yaml:5: datasets.files.names has {user}, but only {n} is allowed",
         "",
     ),
     "link where a file is": (
         changed("per_directory: 5", "links: {f0: f1}"),
-        "s.yaml:5: datasets.files.links: f0 is there twice",
+        "s.yaml:5: datasets.files.links: f0 is listed twice",
         "",
     ),
     "link below a file": (
         changed("per_directory: 5", "links: {f0/x: f1}"),
-        "s.yaml:5: datasets.files.links: f0/x lies below f0, which is not a directory",
+        "s.yaml:5: datasets.files.links: f0/x is below f0, which is not a directory",
         "",
     ),
     "name that random digits make too long": (

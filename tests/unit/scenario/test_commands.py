@@ -193,7 +193,7 @@ def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
         (PAGE.replace("front_page=", ""), "has 11 transactions in its mix\nhint: give one of them"),
         (PAGE.replace("front_page", "front"), "has no transaction front\nhint: it has front_page"),
         (f"{PAGE}:/none", "has no request /none\nhint: it has /"),
-        ("front_page=nowhere:/", "there is no such trace, as a folder or by name"),
+        ("front_page=nowhere:/", "no such trace, neither a folder nor a shipped trace"),
         ("front_page=wordpress/frnt-warm:/", "hint: did you mean wordpress/front-warm?"),
         ("front_page=", "a trace is missing"),
     ],

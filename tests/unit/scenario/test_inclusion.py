@@ -79,8 +79,8 @@ def test_a_script_of_an_included_file_lies_beside_it(tmp_path: Path) -> None:
     ("include", "message"),
     [
         ("nowhere.yaml", r"variant\.yaml:2: the included file .*nowhere\.yaml does not exist"),
-        ("variant.yaml", r"include goes deeper than 4 files"),
-        ("list.yaml", r"list\.yaml: must be a mapping of keys"),
+        ("variant.yaml", r"include must be nested at most 4 files deep"),
+        ("list.yaml", r"list\.yaml: must be a mapping with keys"),
         ("3", r"variant\.yaml:2: include"),
     ],
 )

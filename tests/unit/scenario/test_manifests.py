@@ -81,17 +81,20 @@ def test_a_manifest_is_read_plain_or_compressed(tmp_path: Path, ending: str) -> 
         ("a\tf\t-1\t644\t", "tree.tsv:2: size must be a number of bytes, got '-1'"),
         ("a\tf\t1\t999\t", "tree.tsv:2: mode must be octal such as 644, got '999'"),
         ("/a\tf\t1\t644\t", "tree.tsv:2: the path '/a' is absolute"),
-        ("../a\tf\t1\t644\t", "tree.tsv:2: the path '../a' leaves the dataset through .."),
+        ("../a\tf\t1\t644\t", "tree.tsv:2: the path '../a' leads out of the dataset through '..'"),
         ("a//b\tf\t1\t644\t", "tree.tsv:2: the path 'a//b' has an empty component"),
-        (f"{'n' * 256}\tf\t1\t644\t", "has a component of 256 bytes, more than 255"),
-        ("a\tl\t0\t777\t/etc", "tree.tsv:2: the link a points to '/etc', outside of the dataset"),
+        (f"{'n' * 256}\tf\t1\t644\t", "has a component of 256 bytes, at most 255"),
+        ("a\tl\t0\t777\t/etc", "tree.tsv:2: the link a points to '/etc', outside the dataset"),
         ("a\tl\t0\t777\t../b", "tree.tsv:2: the link a points to '../b', outside"),
-        ("a\tf\t1\t644\t\na\tf\t1\t644\t", "tree.tsv: a is there twice"),
-        ("a\tf\t1\t644\t\na/b\tf\t1\t644\t", "a/b lies below a, which is not a directory"),
-        ("a\tf\t1\t644\t\na/b/c\tf\t1\t644\t", "a/b/c lies below a, which is not a directory"),
+        ("a\tf\t1\t644\t\na\tf\t1\t644\t", "tree.tsv: a is listed twice"),
+        ("a\tf\t1\t644\t\na/b\tf\t1\t644\t", "a/b is below a, which is not a directory"),
+        ("a\tf\t1\t644\t\na/b/c\tf\t1\t644\t", "a/b/c is below a, which is not a directory"),
         (f"a\tf\t{2**51}\t644\t", "tree.tsv:2: a must have at most 1,125,899,906,842,624 bytes"),
         (f"a\tf\t{'9' * 23}\t644\t", "tree.tsv:2: size must be at most 1,125,899,906,842,624"),
-        (f"a\tl\t0\t777\t{'x' * 4001}", "tree.tsv:2: the link a points to a name with control"),
+        (
+            f"a\tl\t0\t777\t{'x' * 4001}",
+            "tree.tsv:2: the link a must point to a name without control",
+        ),
     ],
 )
 def test_a_foul_line_is_refused_with_its_number(tmp_path: Path, line: str, message: str) -> None:
@@ -144,13 +147,13 @@ def test_the_members_of_an_archive_become_entries(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("foul", "message"),
     [
-        (member("../evil"), "leaves the dataset through .."),
+        (member("../evil"), "leads out of the dataset through '..'"),
         (member("/etc/passwd"), "is absolute"),
-        (member("disk", type=tarfile.BLKTYPE), "neither a file, a directory nor a link"),
-        (member("pipe", type=tarfile.FIFOTYPE), "neither a file, a directory nor a link"),
-        (member("link", type=tarfile.SYMTYPE, linkname="/etc"), "outside of the dataset"),
+        (member("disk", type=tarfile.BLKTYPE), "is not a file, a directory or a link"),
+        (member("pipe", type=tarfile.FIFOTYPE), "is not a file, a directory or a link"),
+        (member("link", type=tarfile.SYMTYPE, linkname="/etc"), "outside the dataset"),
         (member("caf\udce9"), "is not UTF-8"),
-        (member("hard", type=tarfile.LNKTYPE, linkname="gone"), "neither a file"),
+        (member("hard", type=tarfile.LNKTYPE, linkname="gone"), "is not a file"),
     ],
     ids=lambda value: value.name if isinstance(value, tarfile.TarInfo) else "",
 )
@@ -187,11 +190,11 @@ def test_an_archive_with_a_damaged_header_is_refused(tmp_path: Path, suffix: str
     header = 10 * (512 + 1024)
     data[header + 3] ^= 0xFF
     path.write_bytes(gzip.compress(data) if suffix == ".tar.gz" else data)
-    with pytest.raises(ScenarioError, match=rf"is damaged or cut off: .* byte {header:,}$"):
+    with pytest.raises(ScenarioError, match=rf"is damaged or truncated: .* byte {header:,}$"):
         load_tar(path)
     data[header + 3] ^= 0xFF
     path.write_bytes(data[: header + 300])
-    with pytest.raises(ScenarioError, match=rf"is damaged or cut off: .* byte {header:,}$"):
+    with pytest.raises(ScenarioError, match=rf"is damaged or truncated: .* byte {header:,}$"):
         load_tar(path)
     path.write_bytes(data[:header])  # without the two blocks of zeros, as some programs end it
     assert len(load_tar(path)) == 10
@@ -261,12 +264,12 @@ def test_a_part_has_so_many_of_a_hundred_directories() -> None:
 
 
 def test_files_that_lie_in_one_directory_have_no_depth() -> None:
-    with pytest.raises(ScenarioError, match="depth needs per_directory: without it all files lie"):
+    with pytest.raises(ScenarioError, match="depth needs per_directory; without it all files are"):
         load_scenario("rm-rf", ["tree.per_directory=null"])
 
 
 def test_a_part_goes_with_what_is_read() -> None:
-    with pytest.raises(ScenarioError, match="part goes with manifest or tar, not with files"):
+    with pytest.raises(ScenarioError, match="part needs manifest or tar, not files"):
         load_scenario("small-reads", ["files.part=10%"])
     whole, tenth = (
         describe_plan(compile_plan(load_scenario("kernel-untar", [f"linux.part={part}"])))

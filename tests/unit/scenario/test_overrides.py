@@ -133,7 +133,7 @@ def test_scripts_of_options_are_those_of_the_current_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.tsv").write_text("use\tname\n")
-    with pytest.raises(ScenarioError, match=f"{tmp_path}/mine.tsv:1: not a script"):
+    with pytest.raises(ScenarioError, match=f"{tmp_path}/mine.tsv:1: is not a script"):
         load_scenario("wordpress-pages", ["transactions.feed.0.script.file=mine.tsv"])
 
 
@@ -169,10 +169,10 @@ def test_paths_inside_mappings_are_relative_to_the_current_directory_too(
         ("users.count", "must be KEY=VALUE", "--set users.count=4"),
         ("users..count=3", "must be KEY=VALUE", ""),
         ("users.think_time=", "the value is empty", "is a variable not set?"),
-        ("files.sizes= ", "the value is empty", "null takes away"),
+        ("files.sizes= ", "the value is empty", "null removes"),
         ("files.sizes=# none", "the value is empty", ""),
-        ("name.first=x", "leads into a single value", ""),
-        ("transactions.look.9.open.pick=own", "9 is not a place in a list of 3", ""),
+        ("name.first=x", "is below a single value", ""),
+        ("transactions.look.9.open.pick=own", "9 is not an index of a list of 3", ""),
         ("users={count: 2", "not valid YAML", ""),
         ("include=other.yaml", "include cannot be set", "write a file that includes it"),
     ],

@@ -82,16 +82,16 @@ UNKNOWN = 'each: {of: source, as: entry, file: [lstat: {in: copy, name: "{first}
     [
         (f"[{EACH}]", "must have at least 2"),
         (f"[{', '.join([EACH] * 9)}]", "must have at most 8"),
-        (f"[{EACH}, think: 1ms]", "nothing but each: steps, got think"),
+        (f"[{EACH}, think: 1ms]", "only each: steps, got think"),
         (f"[{EACH}, {REVERSED}]", "one dataset in one order"),
         (f"[{EACH}, {OTHER}]", "one dataset in one order"),
-        (f"[{EACH}, {INNER}]", "has a pipeline: step inside a stage of a pipeline:"),
-        (f"[{EACH}, {AGAIN}]", "has a pipeline: step inside a stage of a pipeline:"),
-        (f"[{EACH}, {FOREIGN}]", "uses the file log before an open step has opened it"),
-        (f"[{EACH}, {BATCH}]", "in its last stage, which hands entries on to nobody"),
+        (f"[{EACH}, {INNER}]", "has a pipeline: step inside a pipeline stage:"),
+        (f"[{EACH}, {AGAIN}]", "has a pipeline: step inside a pipeline stage:"),
+        (f"[{EACH}, {FOREIGN}]", "uses the file log before an open step opens it"),
+        (f"[{EACH}, {BATCH}]", "in its last stage, which passes no entries on"),
         (f"[{ZERO}, {EACH}]", "batch"),
-        (f"[{NESTED}, {EACH}]", "is for stages of a pipeline, and this each: is none"),
-        (f"[{EACH}, {UNKNOWN}]", "uses the name first, which no step before it has bound"),
+        (f"[{NESTED}, {EACH}]", "works only in stages of a pipeline, and this each: is not one"),
+        (f"[{EACH}, {UNKNOWN}]", "uses the name first, which no earlier step sets"),
     ],
 )
 def test_a_wrong_pipeline_is_refused_with_its_place(stages: str, message: str) -> None:

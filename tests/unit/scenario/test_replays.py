@@ -96,7 +96,7 @@ def test_what_is_expected_of_a_request_is_that_of_the_mean_recorded_one() -> Non
         (
             "request: /,",
             "request: //,",
-            "s.yaml:10: transactions.page.request (//) is no request of the trace",
+            "s.yaml:10: transactions.page.request (//) is not a request of the trace",
             "did you mean /?",
         ),
         ("request: /,", "requst: /,", "s.yaml:10: unknown key requst in transactions.page", "requ"),
@@ -109,7 +109,7 @@ def test_what_is_expected_of_a_request_is_that_of_the_mean_recorded_one() -> Non
         (
             "replay: wordpress/login",
             "replay: wordpress/logn",
-            "s.yaml:18: wordpress/logn: there is no such trace",
+            "s.yaml:18: wordpress/logn: no such trace",
             "did you mean wordpress/login?",
         ),
         ("speed: 2", "speed: 0", "page.speed must be from 0.01 to 10000, got 0", ""),
@@ -130,7 +130,7 @@ def test_what_is_expected_of_a_request_is_that_of_the_mean_recorded_one() -> Non
         (
             "duration: 1s",
             "duration: 1s\nverify: true",
-            "s.yaml:3: verify does not go with replays, which are held against their traces: trans",
+            "s.yaml:3: verify is not allowed with replays, which are checked against their traces",
             "without verify",
         ),
     ],

@@ -38,11 +38,11 @@ def test_a_script_may_be_about_a_tree_below_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ("", "page.tsv:1: not a script"),
-        ("use\tname\n", "page.tsv:1: not a script"),
+        ("", "page.tsv:1: is not a script"),
+        ("use\tname\n", "page.tsv:1: is not a script"),
         ("use\tname\nprobe\n", "page.tsv:2: must be a sequence, a tab and a path"),
         ("use\tname\nprob\ta\n", "page.tsv:2: names the sequence prob, which does not exist"),
-        ("use\tname\nprobe\ta\nprobe\t../a\n", "page.tsv:3: the path '../a' leaves"),
+        ("use\tname\nprobe\ta\nprobe\t../a\n", "page.tsv:3: the path '../a' leads out"),
     ],
 )
 def test_a_foul_table_is_refused_with_its_line(tmp_path: Path, table: str, message: str) -> None:
@@ -67,7 +67,7 @@ def test_a_missing_script_is_refused_where_it_is_named() -> None:
 
 def test_a_script_stands_in_no_sequence() -> None:
     text = TEXT.replace("{probe: [", "{again: [{script: {in: files, file: x}}], probe: [")
-    with pytest.raises(ScenarioError, match="stands in transactions, not in sequences"):
+    with pytest.raises(ScenarioError, match="must be in transactions, not in sequences"):
         parse_scenario(text, "s.yaml")
 
 

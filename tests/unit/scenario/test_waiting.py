@@ -78,10 +78,10 @@ def test_what_a_look_opens_is_open_after_it() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "refusal"),
     [
-        ("since: made", "since: mede", "waits for mede, a signal that no step gives"),
-        ("await: asked", "await: aksed", "waits for aksed, a signal that no step gives"),
-        ("[stat: file]", "[think: 1ms]", "must only look at names .* got think"),
-        ("[stat: file]", "[{write: {size: 1B}}]", "must only look at names .* got write"),
+        ("since: made", "since: mede", "waits for mede, a signal that no step sends"),
+        ("await: asked", "await: aksed", "waits for aksed, a signal that no step sends"),
+        ("[stat: file]", "[think: 1ms]", "must hold only lookups of names .* got think"),
+        ("[stat: file]", "[{write: {size: 1B}}]", "must hold only lookups of names .* got write"),
         ("[stat: file]", "[{stat: {from: shared}}]", "got stat of a picked entry"),
         ("[stat: file]", "[]", "steps"),
         ("limit: 2s, ", "", "limit"),
@@ -95,5 +95,5 @@ def test_what_makes_no_sense_is_refused(old: str, new: str, refusal: str) -> Non
 
 def test_more_signals_than_a_plan_has_are_refused() -> None:
     many = "".join(f"    - signal: s{number}\n" for number in range(15))
-    with pytest.raises(ScenarioError, match="give 17 signals, more than 16"):
+    with pytest.raises(ScenarioError, match="must give at most 16 signals, got 17"):
         parse_scenario(TEXT + many, "s.yaml")

@@ -69,9 +69,9 @@ def test_a_step_that_outlives_its_study_is_waited_for_and_then_named(
     monkeypatch.setattr(journals, "ORPHAN_S", 0.2)
     write_attempt(tmp_path / "writes-1", "running", this_process())
     said: list[str] = []
-    with pytest.raises(ReplayerError, match="still runs"):
+    with pytest.raises(ReplayerError, match="is still running"):
         journals.adopt(make_journal(tmp_path), "writes", said.append)
-    assert "writes-1 still ends" in said[0]
+    assert "writes-1 is still ending" in said[0]
 
 
 def test_a_step_that_was_begun_in_another_pid_namespace_is_named_and_not_waited_for(
@@ -84,9 +84,11 @@ def test_a_step_that_was_begun_in_another_pid_namespace_is_named_and_not_waited_
     said: list[str] = []
     journal = make_journal(tmp_path)
     journals.adopt(journal, "writes", said.append)
-    assert said == [
-        "writes-1 was started in another PID namespace (a container?): if it goes on there, end it"
-    ]
+    (text,) = said
+    assert text == (
+        "writes-1 was started in another PID namespace (a container?): "
+        "end it if it is still running"
+    )
     assert not journal.state.attempts
 
 
@@ -129,6 +131,6 @@ def test_a_step_that_measured_all_before_the_user_ended_the_study_is_done(
 def test_a_study_whose_folder_cannot_be_made_blames_the_environment(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     state = make_state("a", quick=True)
-    with pytest.raises(ReplayerError, match="cannot be made") as caught:
+    with pytest.raises(ReplayerError, match="cannot be created") as caught:
         create_journal(tmp_path / "file/study", state)
     assert caught.value.exit_code == 3

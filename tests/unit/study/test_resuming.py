@@ -44,7 +44,7 @@ def begun(tmp_path: Path) -> Journal:
 def test_steps_that_were_changed_meanwhile_are_refused(begun: Journal) -> None:
     words = {"steps": {"reads": {**STUDY["steps"]["reads"], "words": ["--cache", "warm"]}}}
     Path(begun.state.study).write_text(yaml.safe_dump({**STUDY, **words}))
-    with pytest.raises(ReplayerError, match="were others when this study began") as refusal:
+    with pytest.raises(ReplayerError, match="have changed since this study started") as refusal:
         resume_study(begun.path, quiet=True)
     assert refusal.value.exit_code == 2
 
@@ -66,7 +66,7 @@ def test_a_target_that_is_another_mount_now_is_refused(begun: Journal) -> None:
     link = begun.path.parent / "mount"
     link.unlink()
     link.symlink_to("/dev/shm")  # noqa: S108 - nothing is made there
-    with pytest.raises(ReplayerError, match=r"target nfs: .* is tmpfs .*, and was") as refusal:
+    with pytest.raises(ReplayerError, match=r"target nfs: .* is tmpfs .*, but was") as refusal:
         resume_study(begun.path, quiet=True)
     assert refusal.value.exit_code == 3
 
@@ -75,7 +75,7 @@ def test_a_mount_that_is_not_there_any_more_leaves_a_folder_of_another_one(begun
     (now,) = find_places(begun.state.targets)
     then = now.model_copy(update={"filesystem": "nfs4", "source": "server:/export"})
     refuse_other_places([then], [then])
-    with pytest.raises(ReplayerError, match=r"and was nfs4 server:/export on"):
+    with pytest.raises(ReplayerError, match=r"but was nfs4 server:/export on"):
         refuse_other_places([then], [now])
 
 

@@ -253,7 +253,7 @@ def named_by(column: TableColumn, step: StudyStep, terms: StudyOptions) -> bool:
 
 def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_make_it() -> None:
     terms = StudyOptions(("t",), quick=False, rounds=None, steps=5)
-    assert announce(load_study("D"), terms) == "3 min, and the time to lay out files"
+    assert announce(load_study("D"), terms) == "3 min, plus the time to lay out files"
     # Two and six hours at most for the step that may take them, minutes for the others.
     for letter, longest in (("C", 120), ("E", 360)):
         least, most = map(int, re.findall(r"\d+", announce(load_study(letter), terms)))
@@ -285,7 +285,7 @@ def test_what_takes_hours_has_them_however_many_targets_there_are(
 
 def test_the_time_of_a_whole_is_told_from_the_rate_of_its_parts() -> None:
     column = TableColumn(title="s", step="x", figure="time_of_all", all=1000, unit="s")
-    with pytest.raises(ValueError, match="time_of_all goes with all"):
+    with pytest.raises(ValueError, match="time_of_all needs all"):
         column.model_validate({**column.model_dump(), "all": None})
 
 

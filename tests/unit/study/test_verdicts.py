@@ -134,7 +134,7 @@ def test_a_step_in_no_table_is_named_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rounds", "differs", "says"),
     [
-        ({0: [100], 1: [200]}, None, "too little measured to tell: t1"),
+        ({0: [100], 1: [200]}, None, "not enough measured to decide: t1"),
         ({0: [100, 110, 120], 1: [200, 210, 115]}, False, "no difference shown: t1"),
         ({0: [100, 110, 120], 1: [130, 125, 122]}, False, "no difference shown: t1"),
         ({0: [100, 110, 120], 1: [200, 210, 190]}, True, "differs: t1"),

@@ -49,7 +49,7 @@ def test_a_wrong_name_is_told_the_nearest_one(name: str, tmp_path: Path) -> None
 
 
 def test_a_folder_of_traces_is_none_itself(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match=r"is no trace: it has no trace\.json") as told:
+    with pytest.raises(TraceError, match=r"is not a trace: it has no trace\.json") as told:
         find_trace(str(ROOT / "traces" / "wordpress"), tmp_path)
     assert "dashboard" in told.value.hint
 

@@ -88,5 +88,5 @@ def test_a_trace_json_without_what_is_needed_is_refused(
         held = trace.document[key]
         trace.document[key] = {**held, **value} if value else value
     folder = trace.write(tmp_path / "trace")
-    with pytest.raises(TraceError, match=r"trace\.json: holds an invalid value"):
+    with pytest.raises(TraceError, match=r"trace\.json: has an invalid value"):
         load_facts(str(folder), Path())

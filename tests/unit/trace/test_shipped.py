@@ -48,8 +48,8 @@ def test_the_front_page_makes_the_calls_that_were_counted_beside_the_trace(
 def test_what_is_no_trace_is_told_with_what_to_do() -> None:
     top = Path(__file__).parents[3]
     for word, hint in (
-        ("traces", f"it holds traces, such as {top}/traces/linux/untar"),
-        ("scenarios/small-reads.yaml", "a scenario is run: replayer run FILE"),
+        ("traces", f"it contains traces, such as {top}/traces/linux/untar"),
+        ("scenarios/small-reads.yaml", "run a scenario with: replayer run FILE"),
     ):
         with pytest.raises(TraceError) as caught:
             find_trace(word, top)

@@ -114,7 +114,7 @@ def test_a_value_that_the_form_does_not_offer_is_refused(
         ("run_time", "soon", "run time"),
         ("run_time", "0", "run time"),
         ("run_time", "99999999h", "must be at most a year (8760h), got '99999999h'"),
-        ("targets", [], "none is chosen"),
+        ("targets", [], "must name at least one"),
     ],
 )
 def test_a_mistake_is_explained_in_the_form(
