@@ -32,9 +32,9 @@ impl Fault {
         self
     }
 
-    /// Whether the name of a variant is not known.
-    pub(crate) fn is_of_variant(&self) -> bool {
-        self.message.starts_with("unknown variant")
+    /// Whether the name of a variant, which stands under a key, is not known.
+    pub(crate) fn is_of_variant(&self, key: &str) -> bool {
+        self.way.strip_prefix('.') == Some(key) && self.message.starts_with("unknown variant")
     }
 
     /// As serde's error, its way first.
@@ -126,7 +126,7 @@ pub(crate) fn variant<T: DeserializeOwned>(key: &str, mut fields: Map<String, Va
                 ..fault
             };
         }
-        let is_name = fault.way.is_empty() && fault.is_of_variant();
+        let is_name = fault.way.is_empty() && fault.message.starts_with("unknown variant");
         fault.at(if is_name {
             format!(".{key}")
         } else {

@@ -9,18 +9,17 @@ use crate::call::{Call, Executor, execute};
 use crate::ops::Op;
 use crate::path;
 use crate::program::{
-    Draw, Expect, LinkTarget, LockKind, Mode, Mtime, Owner, OwnerId, Pieces, Planned, SlotId,
+    AttributeName, Draw, Expect, LinkTarget, Mode, Mtime, Owner, OwnerId, Pieces, Planned, SlotId,
     StepCall, Timed,
 };
-use crate::sys::controls::{LockRange, flock, lock};
 use crate::sys::{
-    ACCESS_LIST, Answer, At, How, Kernel, Links, Scratch, Times, access_list, c_path, files,
+    ACCESS_LIST, Answer, At, Attributed, How, Kernel, Links, Scratch, Times, access_list, c_path,
+    files,
 };
 use rustix::io::Errno;
+use std::borrow::Cow;
+use std::ffi::CStr;
 use std::os::fd::RawFd;
-
-/// The buffer of getxattr and listxattr.
-const ATTRIBUTE_BYTES: u64 = 64 << 10;
 
 /// Makes the plain call of a step.
 struct StepExecutor<'i, 'a, 't, K> {
@@ -36,7 +35,7 @@ impl<'t, K: Kernel> StepExecutor<'_, '_, 't, K> {
     }
 }
 
-impl<K: Kernel> Executor for StepExecutor<'_, '_, '_, K> {
+impl<'a: 't, 't, K: Kernel> Executor<'t> for StepExecutor<'_, 'a, 't, K> {
     type Operands = Planned;
     type Kernel = K;
     type Done = Done;
@@ -59,6 +58,16 @@ impl<K: Kernel> Executor for StepExecutor<'_, '_, '_, K> {
     }
     fn buffer(&self, size: u64) -> Scratch {
         self.interpreter.scratch.first(size)
+    }
+    fn text(&self, name: &'t AttributeName) -> Cow<'t, CStr> {
+        Cow::Borrowed(&name.0)
+    }
+    fn value(&self, path: &SlotId, name: &CStr, size: u64) -> &'t [u8] {
+        if name == ACCESS_LIST {
+            access_list(self.interpreter.mode_of(path.0))
+        } else {
+            self.interpreter.setting.written.first(size)
+        }
     }
     #[inline]
     fn on(self, _: Op, file: &SlotId, call: impl FnOnce(RawFd) -> Answer) -> Done {
@@ -84,17 +93,27 @@ impl<K: Kernel> Executor for StepExecutor<'_, '_, '_, K> {
             _ => interpreter.refuse(act, Errno::INVAL),
         }
     }
-}
-
-/// What flock(2) is told.
-fn flock_operation(kind: LockKind, wait: bool) -> u32 {
-    let operation = match kind {
-        LockKind::Shared => libc::LOCK_SH,
-        LockKind::Exclusive => libc::LOCK_EX,
-        LockKind::Unlock => libc::LOCK_UN,
-    };
-    let operation = operation | if wait { 0 } else { libc::LOCK_NB };
-    operation.cast_unsigned()
+    fn attribute(
+        self,
+        [_, _, op]: [Op; 3],
+        path: &SlotId,
+        call: impl FnOnce(&K, Attributed<'_>) -> Answer,
+    ) -> Done {
+        self.at(op, path, |kernel, at| {
+            call(kernel, Attributed::Path(at.whole, Links::Follow))
+        })
+    }
+    fn open(self, path: &SlotId, slot: Option<&SlotId>, how: How) -> Done {
+        let slots = (path.0, slot.unwrap_or(path).0);
+        self.interpreter.open(slots, how, &self.timed.expect)
+    }
+    fn close(self, file: &SlotId) -> Done {
+        self.interpreter.close(file.0, &self.timed.expect)
+    }
+    fn symlink(self, path: &SlotId, target: &LinkTarget) -> Done {
+        let act = self.act(*path);
+        self.interpreter.symlink(act, path.0, target)
+    }
 }
 
 impl<K: Kernel> Interpreter<'_, K> {
@@ -122,52 +141,26 @@ impl<K: Kernel> Interpreter<'_, K> {
         // Here the slot of a file is not that of its path, which means another one with the next order.
         let opened = (&timed.call, done);
         if let (
-            StepCall::Open {
-                path,
+            StepCall::Plain(Call::Open {
+                at,
                 slot: Some(file),
                 ..
-            },
+            }),
             Some(_),
         ) = opened
         {
-            self.name_after(file.0, path.0);
+            self.name_after(file.0, at.0);
         }
         Ok(done.unwrap_or(0))
     }
 
     #[inline(never)]
     pub(super) fn run(&mut self, timed: &Timed) -> Done {
-        let Timed { op, call, expect } = timed;
-        let act = |slot: &SlotId| self.act(*op, slot.0, expect);
-        match call {
+        match &timed.call {
             StepCall::Plain(call) => {
                 let interpreter = self;
                 execute(call, StepExecutor { interpreter, timed })
             }
-            StepCall::Open {
-                path,
-                slot,
-                flags,
-                mode,
-            } => self.open((path.0, slot.unwrap_or(*path).0), *flags, *mode, expect),
-            StepCall::Close { file } => self.close(file.0, expect),
-            StepCall::Lseek {
-                file,
-                offset,
-                whence,
-            } => {
-                let (act, offset) = (act(file), self.draw(*offset).cast_signed());
-                self.on(act, file.0, |file| files::lseek(file, offset, *whence))
-            }
-            StepCall::Symlink { path, target } => self.symlink(path.0, target, expect),
-            StepCall::Getxattr { path, .. }
-            | StepCall::Setxattr { path, .. }
-            | StepCall::Removexattr { path, .. }
-            | StepCall::Listxattr { path } => self.attribute(act(path), path.0, call),
-            StepCall::Flock { file, .. }
-            | StepCall::FlockUnlock { file }
-            | StepCall::FcntlLock { file, .. }
-            | StepCall::FcntlUnlock { file, .. } => self.lock(act(file), file.0, call),
             StepCall::Read { file, .. }
             | StepCall::Pread { file, .. }
             | StepCall::PreadRandom { file, .. }
@@ -178,76 +171,11 @@ impl<K: Kernel> Interpreter<'_, K> {
             | StepCall::Getdents { file }
             | StepCall::CopyFileRange { file, .. }
             | StepCall::Sendfile { file, .. }
-            | StepCall::MmapRead { file } => self.data_call(act(file), file.0, call),
-        }
-    }
-
-    /// Calls on extended attributes.
-    fn attribute(&mut self, act: Act<'_>, slot: u8, call: &StepCall) -> Done {
-        let buffer = self.scratch.first(ATTRIBUTE_BYTES);
-        match call {
-            StepCall::Getxattr { name, .. } => self.at(act, slot, |k, at| {
-                k.getxattr((at.whole, Links::Follow), name, buffer)
-            }),
-            StepCall::Setxattr { name, size, .. } => {
-                let size = self.draw(*size);
-                let list = access_list(self.mode_of(slot));
-                let value = if name.as_c_str() == ACCESS_LIST {
-                    &list
-                } else {
-                    self.setting.written.first(size)
-                };
-                self.at(act, slot, |k, at| {
-                    k.setxattr((at.whole, Links::Follow), name, (value, 0))
-                })
+            | StepCall::MmapRead { file } => {
+                let act = self.act(timed.op, file.0, &timed.expect);
+                self.data_call(act, file.0, &timed.call)
             }
-            StepCall::Removexattr { name, .. } => self.at(act, slot, |k, at| {
-                k.removexattr((at.whole, Links::Follow), name)
-            }),
-            _ => self.at(act, slot, |k, at| {
-                k.listxattr((at.whole, Links::Follow), buffer)
-            }),
         }
-    }
-
-    fn lock(&mut self, act: Act<'_>, file: u8, call: &StepCall) -> Done {
-        let unlock = LockKind::Unlock;
-        match call {
-            StepCall::Flock { kind, wait, .. } => {
-                self.on(act, file, |file| flock(file, flock_operation(*kind, *wait)))
-            }
-            StepCall::FcntlLock {
-                kind,
-                wait,
-                offset,
-                size,
-                ..
-            } => self.range_lock((act, file), (*kind, *wait), (*offset, *size)),
-            StepCall::FcntlUnlock { offset, size, .. } => {
-                self.range_lock((act, file), (unlock, false), (*offset, *size))
-            }
-            _ => self.on(act, file, |file| flock(file, flock_operation(unlock, true))),
-        }
-    }
-
-    fn range_lock(
-        &mut self,
-        (act, file): (Act<'_>, u8),
-        (kind, wait): (LockKind, bool),
-        (offset, size): (Draw, Draw),
-    ) -> Done {
-        let kind = match kind {
-            LockKind::Shared => libc::F_RDLCK,
-            LockKind::Exclusive => libc::F_WRLCK,
-            LockKind::Unlock => libc::F_UNLCK,
-        };
-        let range = LockRange {
-            kind: kind.cast_unsigned(),
-            whence: 0,
-            offset: self.draw(offset).cast_signed(),
-            size: self.draw(size).cast_signed(),
-        };
-        self.on(act, file, |file| lock(file, range, wait))
     }
 
     #[inline]
@@ -281,27 +209,15 @@ impl<K: Kernel> Interpreter<'_, K> {
         }
     }
 
-    fn open(
-        &mut self,
-        (path_slot, file_slot): (u8, u8),
-        flags: u32,
-        mode: Mode,
-        expect: &Expect,
-    ) -> Done {
+    fn open(&mut self, (path_slot, file_slot): (u8, u8), how: How, expect: &Expect) -> Done {
         if self.file(file_slot).is_some() {
             self.close(file_slot, &Expect::OK)?;
         }
-        let mode = self.mode(mode, path_slot);
         let act = self.act(Op::Open, path_slot, expect);
         let Some(path) = self.path(path_slot) else {
             return self.refuse(act, Errno::INVAL);
         };
-        let opening = self.watch_open(path_slot, path, flags);
-        let how = How {
-            flags,
-            mode,
-            resolve: 0,
-        };
+        let opening = self.watch_open(path_slot, path, how.flags);
         let measured = self.measure(act, |kernel| {
             let file = kernel.open(At::whole(path), how)?;
             Ok(u64::from(file.cast_unsigned()))
@@ -328,8 +244,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         self.settle(act, measured.outcome(), 0, measured)
     }
 
-    fn symlink(&mut self, slot: u8, target: &LinkTarget, expect: &Expect) -> Done {
-        let act = self.act(Op::Symlink, slot, expect);
+    fn symlink(&mut self, act: Act<'_>, slot: u8, target: &LinkTarget) -> Done {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         match target {

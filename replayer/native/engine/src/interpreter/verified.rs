@@ -206,8 +206,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             StepCall::Plain(Call::Link { at, to, .. }) => self.pair_effect((at.0, to.0), false),
             StepCall::Plain(Call::Unlink { at }) => self.change(at.0).map(Effect::Remove),
             StepCall::Plain(Call::Truncate { at, .. }) => self.change(at.0).map(Effect::Cut),
-            StepCall::Symlink { path, .. } => self.change(path.0).map(Effect::Link),
-            StepCall::Lseek { file, .. } => Some(Effect::Seek(file.0)),
+            StepCall::Plain(Call::Symlink { at, .. }) => self.change(at.0).map(Effect::Link),
+            StepCall::Plain(Call::Lseek { slot, .. }) => Some(Effect::Seek(slot.0)),
             StepCall::Plain(Call::Ftruncate { slot, .. }) => {
                 self.change_open(slot.0).map(Effect::Cut)
             }

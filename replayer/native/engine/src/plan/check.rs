@@ -1,5 +1,6 @@
 //! What steps refer to by number must be there, and what they move must fit their buffers.
 
+use crate::call::Call;
 use crate::document::{Fault, Parsed, refused};
 use crate::ops::Op;
 use crate::plan::TRANSACTIONS;
@@ -164,7 +165,7 @@ impl<'a> Check<'a> {
     }
 
     fn call(&mut self, timed: &Timed) -> Parsed<()> {
-        if let StepCall::Open { slot: Some(_), .. } = timed.call {
+        if let StepCall::Plain(Call::Open { slot: Some(_), .. }) = timed.call {
             return Err(Fault::new("unknown field `slot`"));
         }
         self.operands(&timed.call)
@@ -190,7 +191,7 @@ impl<'a> Check<'a> {
             }
             StepCall::Pwrite { size, .. }
             | StepCall::PwriteRandom { size, .. }
-            | StepCall::Setxattr { size, .. } => {
+            | StepCall::Plain(Call::Setxattr { size, .. }) => {
                 self.write_bytes = self.write_bytes.max(self.highest(*size));
             }
             StepCall::Write(pieces) | StepCall::Append(pieces) => {

@@ -1,6 +1,7 @@
 //! Commands of interactive users: a timed step that spells its paths out, or the begin or end of a transaction.
 
 use super::check::Check;
+use crate::call::Call;
 use crate::document::{Fault, Parsed, json, read, refused, take, text};
 use crate::error::{Error, Result};
 use crate::path::plain_path;
@@ -115,8 +116,10 @@ fn call(mut fields: Map<String, Value>) -> Parsed<(Timed, Texts)> {
     }
     let mut timed = Timed::of(&mut fields)?;
     match (&mut timed.call, back) {
-        (StepCall::Open { slot: None, .. }, _) => return Err(Fault::new("missing field `slot`")),
-        (StepCall::Lseek { offset, .. }, Some(back)) => *offset = back,
+        (StepCall::Plain(Call::Open { slot: None, .. }), _) => {
+            return Err(Fault::new("missing field `slot`"));
+        }
+        (StepCall::Plain(Call::Lseek { offset, .. }), Some(back)) => *offset = back,
         _ => {}
     }
     let paths = timed.call.paths().into_iter().flatten();

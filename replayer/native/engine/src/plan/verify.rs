@@ -59,7 +59,7 @@ impl Names {
 
     fn call(&mut self, call: &StepCall) {
         match call {
-            StepCall::Symlink { .. } => self.links = true,
+            StepCall::Plain(Call::Symlink { .. }) => self.links = true,
             StepCall::Plain(Call::Rename { .. }) => self.renames = true,
             StepCall::Plain(Call::Mkdir { .. }) => self.directories = true,
             _ => {}

@@ -4,7 +4,6 @@ use super::{Draw, Part};
 use crate::call::{Call, Operands};
 use crate::document::{
     Fault, LARGEST, Object, Parsed, Text, given, integer, read, read_on, refused, text, variant,
-    word,
 };
 use crate::ops::{OK, Op, outcome_of_name};
 use crate::sys::is_list;
@@ -112,17 +111,18 @@ impl<'de> Deserialize<'de> for Mode {
     }
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum LockKind {
     Shared,
     Exclusive,
     #[serde(skip)]
+    #[default]
     Unlock,
 }
 
 /// Where a symlink points.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum LinkTarget {
     Bound,
     Parts(Box<[Part]>),
@@ -151,6 +151,9 @@ pub(crate) enum Planned {}
 impl Operands for Planned {
     type File = SlotId;
     type Place = SlotId;
+    type Subject = SlotId;
+    type Name = AttributeName;
+    type Target = LinkTarget;
     type Number = Draw;
     type Mode = Mode;
     type Id = OwnerId;
@@ -162,15 +165,13 @@ impl Operands for Planned {
 pub(crate) struct Mtime(pub(crate) Option<Draw>);
 
 /// What a timed step does. The names of the variants are those of the ops, their operands those of plan format 1.
+/// Those here move data: many are series of calls.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[rustfmt::skip]
 pub(crate) enum StepCall {
     #[serde(skip)]
     Plain(Call<Planned>),
-    /// `slot`: the one that it fills; a plan's is that of the path.
-    Open { path: SlotId, #[serde(default, deserialize_with = "given")] slot: Option<SlotId>, #[serde(deserialize_with = "open_flags")] flags: u32, mode: Mode },
-    Close { file: SlotId },
     Read { file: SlotId, size: Draw, until_end: bool, check_size: bool },
     Pread { file: SlotId, size: Draw, offset: Draw },
     PreadRandom { file: SlotId, size: Draw, #[serde(deserialize_with = "integer::<_, _, 1, LARGEST>")] align: u64 },
@@ -178,22 +179,11 @@ pub(crate) enum StepCall {
     Append(Pieces),
     Pwrite { file: SlotId, size: Draw, offset: Draw },
     PwriteRandom { file: SlotId, size: Draw, #[serde(deserialize_with = "integer::<_, _, 1, LARGEST>")] align: u64 },
-    /// `offset`: the bits of a signed number; a plan's are not below 0.
-    Lseek { file: SlotId, offset: Draw, #[serde(deserialize_with = "integer::<_, _, 0, 2>")] whence: u32 },
-    Flock { file: SlotId, #[serde(deserialize_with = "word")] kind: LockKind, wait: bool },
-    FlockUnlock { file: SlotId },
-    FcntlLock { file: SlotId, #[serde(deserialize_with = "word")] kind: LockKind, wait: bool, offset: Draw, size: Draw },
-    FcntlUnlock { file: SlotId, offset: Draw, size: Draw },
     Getdents { file: SlotId },
     /// `once`: one call; else calls until one returns 0.
     CopyFileRange { file: SlotId, to: SlotId, size: Draw, #[serde(default)] once: bool },
     Sendfile { file: SlotId, size: Draw, #[serde(default)] once: bool },
     MmapRead { file: SlotId },
-    Symlink { path: SlotId, target: LinkTarget },
-    Getxattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString },
-    Setxattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString, size: Draw },
-    Removexattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString },
-    Listxattr { path: SlotId },
 }
 
 /// Writing so many bytes in pieces.
@@ -211,7 +201,7 @@ pub(crate) struct Pieces {
 impl StepCall {
     fn of(fields: Map<String, Value>) -> Parsed<StepCall> {
         match variant("op", fields.clone()) {
-            Err(fault) if fault.is_of_variant() => variant("op", fields),
+            Err(fault) if fault.is_of_variant("op") => variant("op", fields),
             call => call.map(StepCall::Plain),
         }
     }
@@ -219,13 +209,13 @@ impl StepCall {
     /// The slots of its paths, where it has some.
     pub(crate) fn paths(&mut self) -> [Option<&mut SlotId>; 2] {
         match self {
+            StepCall::Plain(
+                Call::Getxattr { on, .. }
+                | Call::Setxattr { on, .. }
+                | Call::Removexattr { on, .. }
+                | Call::Listxattr { on, .. },
+            ) => [Some(on), None],
             StepCall::Plain(call) => call.places(),
-            StepCall::Open { path, .. }
-            | StepCall::Symlink { path, .. }
-            | StepCall::Getxattr { path, .. }
-            | StepCall::Setxattr { path, .. }
-            | StepCall::Removexattr { path, .. }
-            | StepCall::Listxattr { path } => [Some(path), None],
             _ => [None, None],
         }
     }
@@ -233,6 +223,10 @@ impl StepCall {
     /// The numbers that it draws.
     pub(crate) fn draws(&self) -> Vec<Draw> {
         match self {
+            StepCall::Plain(Call::Symlink { target, .. }) => match target {
+                LinkTarget::Parts(parts) => parts.iter().filter_map(Part::draw).collect(),
+                LinkTarget::Bound => Vec::new(),
+            },
             StepCall::Plain(call) => {
                 let numbers = call.numbers().into_iter().flatten().copied();
                 numbers
@@ -243,21 +237,14 @@ impl StepCall {
             | StepCall::PreadRandom { size, .. }
             | StepCall::PwriteRandom { size, .. }
             | StepCall::CopyFileRange { size, .. }
-            | StepCall::Sendfile { size, .. }
-            | StepCall::Setxattr { size, .. } => vec![*size],
-            StepCall::Pread { size, offset, .. }
-            | StepCall::Pwrite { size, offset, .. }
-            | StepCall::FcntlLock { size, offset, .. }
-            | StepCall::FcntlUnlock { size, offset, .. } => vec![*size, *offset],
-            StepCall::Lseek { offset, .. } => vec![*offset],
+            | StepCall::Sendfile { size, .. } => vec![*size],
+            StepCall::Pread { size, offset, .. } | StepCall::Pwrite { size, offset, .. } => {
+                vec![*size, *offset]
+            }
             StepCall::Write(pieces) | StepCall::Append(pieces) => {
                 let some = [Some(pieces.total), pieces.first, Some(pieces.block)];
                 some.into_iter().flatten().collect()
             }
-            StepCall::Symlink { target, .. } => match target {
-                LinkTarget::Parts(parts) => parts.iter().filter_map(Part::draw).collect(),
-                LinkTarget::Bound => Vec::new(),
-            },
             _ => Vec::new(),
         }
     }
@@ -310,7 +297,7 @@ pub(crate) const OPEN_FLAGS: u32 = 0o3 // access mode
     | 0o10_000_000 // PATH
     | 0o20_200_000; // TMPFILE
 
-fn open_flags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+pub(crate) fn open_flags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let flags: u32 = integer::<_, _, 0, { u32::MAX as u64 }>(deserializer)?;
     if flags & !OPEN_FLAGS != 0 || flags & 3 == 3 {
         let known = format_args!("a sum of known open flags (within {OPEN_FLAGS:#o})").to_string();
@@ -319,12 +306,20 @@ fn open_flags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Erro
     Ok(flags)
 }
 
-fn attribute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CString, D::Error> {
-    let name = text(deserializer)?;
-    let is_own = name.starts_with("user.") && (6..=255).contains(&name.len());
-    if !is_own && !is_list(name.as_bytes()) {
-        let what = "a name that begins with \"user.\", at most 255 bytes, or that of an access control list";
-        return Err(D::Error::custom(refused(what, &name)));
+/// The name of an attribute that a plan may set.
+#[derive(Clone, Debug)]
+pub(crate) struct AttributeName(pub(crate) CString);
+
+impl<'de> Deserialize<'de> for AttributeName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AttributeName, D::Error> {
+        let name = text(deserializer)?;
+        let is_own = name.starts_with("user.") && (6..=255).contains(&name.len());
+        if !is_own && !is_list(name.as_bytes()) {
+            let what = "a name that begins with \"user.\", at most 255 bytes, or that of an access control list";
+            return Err(D::Error::custom(refused(what, &name)));
+        }
+        CString::new(name)
+            .map(AttributeName)
+            .map_err(D::Error::custom)
     }
-    CString::new(name).map_err(D::Error::custom)
 }

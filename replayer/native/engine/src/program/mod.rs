@@ -8,8 +8,8 @@ pub(crate) mod replay;
 mod step;
 
 pub(crate) use call::{
-    Expect, LinkTarget, LockKind, Mode, Mtime, OPEN_FLAGS, Owner, OwnerId, Pieces, Planned, SLOTS,
-    SlotId, StepCall, Timed,
+    AttributeName, Expect, LinkTarget, LockKind, Mode, Mtime, OPEN_FLAGS, Owner, OwnerId, Pieces,
+    Planned, SLOTS, SlotId, StepCall, Timed, open_flags,
 };
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
 pub(crate) use identity::{Identity, Naming, SALT, file_of};

@@ -280,7 +280,7 @@ impl Step {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Part {
     Text(String),
     User,

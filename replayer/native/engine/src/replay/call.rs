@@ -1,6 +1,6 @@
 //! The calls that a replay program's events make.
 
-use super::program::{PathId, Place, Slot, TextId};
+use super::program::{PathId, Place, Slot, Subject, TextId};
 use crate::call::{Call, Operands};
 use crate::sys::Times;
 
@@ -15,6 +15,9 @@ pub(crate) enum Traced {}
 impl Operands for Traced {
     type File = Slot;
     type Place = Place;
+    type Subject = Subject;
+    type Name = TextId;
+    type Target = TextId;
     type Number = u64;
     type Mode = u32;
     /// All ones: it is left (`(uid_t) -1`).
@@ -27,23 +30,12 @@ impl Operands for Traced {
 #[derive(Clone, Debug)]
 pub(crate) enum ReplayCall {
     Plain(Call<Traced>),
-    Open {
-        at: Place,
-        slot: Option<Slot>,
-        flags: u32,
-        mode: u32,
-        /// As openat2 has it.
-        resolve: u32,
-    },
     /// No call of the program: the file was open before. Not timed.
     Inherit {
         path: PathId,
         slot: Slot,
         flags: u32,
         offset: u64,
-    },
-    Close {
-        slot: Slot,
     },
     /// A duplicate is closed, the description stays: dup (not timed), then close.
     CloseDuplicate {
@@ -68,29 +60,10 @@ pub(crate) enum ReplayCall {
         offset: Option<u64>,
         vector: Option<u32>,
     },
-    Seek {
-        slot: Slot,
-        offset: i64,
-        whence: u32,
-    },
     /// `entries`: how many it returned.
     List {
         slot: Slot,
         size: u64,
-    },
-    Flock {
-        slot: Slot,
-        operation: u32,
-    },
-    Lock {
-        slot: Slot,
-        wait: bool,
-        kind: u32,
-        /// What it goes back to where it was refused when it was recorded.
-        before: u32,
-        offset: i64,
-        size: i64,
-        whence: u32,
     },
     Fcntl {
         slot: Slot,
@@ -140,35 +113,6 @@ pub(crate) enum ReplayCall {
         slot: Slot,
         to: Place,
     },
-    Symlink {
-        at: Place,
-        target: TextId,
-    },
-    Getxattr {
-        on: Subject,
-        name: TextId,
-        size: u64,
-    },
-    Setxattr {
-        on: Subject,
-        name: TextId,
-        size: u64,
-        flags: u32,
-    },
-    /// Set the access control list that says the same as a mode.
-    SetList {
-        on: Subject,
-        mode: u32,
-        flags: u32,
-    },
-    Removexattr {
-        on: Subject,
-        name: TextId,
-    },
-    Listxattr {
-        on: Subject,
-        size: u64,
-    },
     /// Others made a file longer: not timed.
     Grow {
         path: PathId,
@@ -194,11 +138,4 @@ pub(crate) struct LetGo {
     pub(crate) offset: i64,
     pub(crate) size: i64,
     pub(crate) then: ReplayCall,
-}
-
-/// What an attribute belongs to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Subject {
-    Path { path: PathId, follow: bool },
-    File(Slot),
 }

@@ -2,7 +2,7 @@
 //!
 //! What an event does is a [`ReplayCall`]; what it must wait for, when it was made and what it returned stand beside it in a [`ScheduledCall`].
 
-pub(crate) use super::call::{FAVOURS, LetGo, ReplayCall, Subject, Traced};
+pub(crate) use super::call::{FAVOURS, LetGo, ReplayCall, Traced};
 pub(crate) use crate::call::Call;
 use std::sync::Arc;
 
@@ -82,6 +82,13 @@ pub(crate) struct Place {
     pub(crate) from: Option<Slot>,
     /// With `from`: the byte of the path (as it was recorded) where the part below that directory begins.
     pub(crate) rest: u32,
+}
+
+/// What an attribute belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject {
+    Path { path: PathId, follow: bool },
+    File(Slot),
 }
 
 /// Where batches come from: all in memory, or read as they are needed.

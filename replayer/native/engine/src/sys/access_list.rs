@@ -1,6 +1,7 @@
 //! Access control lists that say no more than a mode does: acl(5), `linux/posix_acl_xattr.h`.
 
 use std::ffi::CStr;
+use std::sync::LazyLock;
 
 /// The attribute that holds one.
 pub(crate) const ACCESS_LIST: &CStr = c"system.posix_acl_access";
@@ -12,8 +13,16 @@ pub(crate) fn is_list(name: &[u8]) -> bool {
     name == ACCESS_LIST.to_bytes() || name == DEFAULT_LIST.to_bytes()
 }
 
+/// By the nine bits of a mode.
+static LISTS: LazyLock<Box<[[u8; 28]]>> = LazyLock::new(|| (0..0o1000).map(list_of).collect());
+
 /// The list that says the same as a mode: what programs set that copy modes and lists.
-pub(crate) fn access_list(mode: u32) -> [u8; 28] {
+pub(crate) fn access_list(mode: u32) -> &'static [u8] {
+    let list = LISTS.get((mode & 0o777) as usize);
+    list.map_or(&[], |list| list)
+}
+
+fn list_of(mode: u32) -> [u8; 28] {
     const NOBODY: [u8; 4] = [0xFF; 4];
     let mut list = [0; 28];
     let (version, entries) = list.split_at_mut(4);

@@ -6,10 +6,17 @@
 
 use super::files::length;
 use super::operands::Answer;
+use crate::program::LockKind;
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 
-pub(crate) fn flock(file: RawFd, operation: u32) -> Answer {
+pub(crate) fn flock(file: RawFd, kind: LockKind, wait: bool) -> Answer {
+    let kind = match kind {
+        LockKind::Shared => libc::LOCK_SH,
+        LockKind::Exclusive => libc::LOCK_EX,
+        LockKind::Unlock => libc::LOCK_UN,
+    };
+    let operation = kind | if wait { 0 } else { libc::LOCK_NB };
     // SAFETY: no memory is involved.
     length(unsafe { libc::syscall(libc::SYS_flock, file, operation) })
 }
@@ -17,8 +24,7 @@ pub(crate) fn flock(file: RawFd, operation: u32) -> Answer {
 /// A lock of a byte range, as fcntl takes it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LockRange {
-    /// `F_RDLCK`, `F_WRLCK` or `F_UNLCK`.
-    pub(crate) kind: u32,
+    pub(crate) kind: LockKind,
     pub(crate) whence: u32,
     pub(crate) offset: i64,
     pub(crate) size: i64,
@@ -26,8 +32,13 @@ pub(crate) struct LockRange {
 
 /// Open file description locks: the users are threads of one process, whose own locks would not keep them apart.
 pub(crate) fn lock(file: RawFd, range: LockRange, wait: bool) -> Answer {
+    let kind = match range.kind {
+        LockKind::Shared => libc::F_RDLCK,
+        LockKind::Exclusive => libc::F_WRLCK,
+        LockKind::Unlock => libc::F_UNLCK,
+    };
     let lock = libc::flock {
-        l_type: libc::c_short::try_from(range.kind).map_err(|_| Errno::INVAL)?,
+        l_type: libc::c_short::try_from(kind).map_err(|_| Errno::INVAL)?,
         l_whence: libc::c_short::try_from(range.whence).map_err(|_| Errno::INVAL)?,
         l_start: range.offset,
         l_len: range.size,
@@ -68,19 +79,27 @@ pub(crate) fn fcntl(file: RawFd, command: u32, argument: u64) -> Answer {
     length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, argument) })
 }
 
-/// Commands that fill at most 64 bytes with what the file system or the terminal driver knows (asm-generic/ioctls.h, linux/fs.h).
-const ASKING: [u32; 6] = [
-    0x5401,      // TCGETS
-    0x5413,      // TIOCGWINSZ
-    0x541B,      // FIONREAD
-    0x8008_6601, // FS_IOC_GETFLAGS
-    0x8008_7601, // FS_IOC_GETVERSION
-    0x801C_581F, // FS_IOC_FSGETXATTR
+/// Commands that change nothing, and fill at most 64 bytes with what the file system or the terminal driver knows (asm-generic/ioctls.h,
+/// linux/fs.h).
+const ASKING: [(&[u8], u32); 7] = [
+    (b"TCGETS", 0x5401),
+    (b"TIOCGWINSZ", 0x5413),
+    (b"FIONREAD", 0x541B),
+    (b"FIGETBSZ", 2),
+    (b"FS_IOC_GETFLAGS", 0x8008_6601),
+    (b"FS_IOC_GETVERSION", 0x8008_7601),
+    (b"FS_IOC_FSGETXATTR", 0x801C_581F),
 ];
+
+/// The number of a command that asks.
+pub(crate) fn asking(name: &[u8]) -> Option<u32> {
+    let known = ASKING.iter().find(|(known, _)| *known == name);
+    known.map(|(_, command)| *command)
+}
 
 /// Whether a command of ioctl is made.
 pub(crate) fn is_asking(command: u32) -> bool {
-    ASKING.contains(&command)
+    ASKING.iter().any(|(_, known)| *known == command)
 }
 
 /// A command of ioctl that asks.

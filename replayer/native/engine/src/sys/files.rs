@@ -5,7 +5,6 @@
 )]
 
 use super::operands::{Answer, Range, Through, Times};
-use super::scratch::Scratch;
 use crate::program::Owner;
 use rustix::fs::{AtFlags, FallocateFlags, Mode, Stat, StatxFlags};
 use rustix::io::Errno;
@@ -176,35 +175,4 @@ pub(crate) fn futimens(file: RawFd, times: Times, through: Through) -> Answer {
         Through::EmptyPath => rustix::fs::utimensat(file, c"", &times, AtFlags::EMPTY_PATH),
     }
     .map(|()| 0)
-}
-
-pub(crate) fn fgetxattr(file: RawFd, name: &CStr, buffer: Scratch) -> Answer {
-    let (address, len) = (buffer.address(), buffer.len());
-    // SAFETY: a NUL-terminated name and a writable buffer of this length.
-    length(unsafe { libc::syscall(libc::SYS_fgetxattr, file, name.as_ptr(), address, len) })
-}
-
-pub(crate) fn fsetxattr(file: RawFd, name: &CStr, value: &[u8], flags: u32) -> Answer {
-    let (address, len) = (value.as_ptr(), value.len());
-    // SAFETY: a NUL-terminated name and a readable value of this length.
-    length(unsafe {
-        libc::syscall(
-            libc::SYS_fsetxattr,
-            file,
-            name.as_ptr(),
-            address,
-            len,
-            flags,
-        )
-    })
-}
-
-pub(crate) fn fremovexattr(file: RawFd, name: &CStr) -> Answer {
-    rustix::fs::fremovexattr(borrow(file), name).map(|()| 0)
-}
-
-pub(crate) fn flistxattr(file: RawFd, buffer: Scratch) -> Answer {
-    let (address, len) = (buffer.address(), buffer.len());
-    // SAFETY: a writable buffer of this length.
-    length(unsafe { libc::syscall(libc::SYS_flistxattr, file, address, len) })
 }

@@ -5,7 +5,7 @@
     reason = "rustix has no readlinkat for shared buffers, and no truncate"
 )]
 
-use super::attributes;
+use super::attributes::Attributed;
 use super::files::{close, length, signed, size_of};
 use super::folder::Folder;
 use super::naming::link_open;
@@ -157,21 +157,29 @@ pub(crate) trait Kernel: Sized {
             }),
         }
     }
-    fn getxattr(&self, (path, links): (&CStr, Links), name: &CStr, buffer: Scratch) -> Answer {
-        self.by_path(path, links, |path| {
-            attributes::get((path, links), name, buffer)
-        })
+    fn attributed(
+        &self,
+        on: Attributed<'_>,
+        call: impl FnOnce(Attributed<'_>) -> Answer,
+    ) -> Answer {
+        match on {
+            Attributed::File(_) => call(on),
+            Attributed::Path(path, links) => {
+                self.by_path(path, links, |path| call(Attributed::Path(path, links)))
+            }
+        }
     }
-    fn setxattr(&self, (path, links): (&CStr, Links), name: &CStr, value: (&[u8], u32)) -> Answer {
-        self.by_path(path, links, |path| {
-            attributes::set((path, links), name, value)
-        })
+    fn getxattr(&self, on: Attributed<'_>, name: &CStr, buffer: Scratch) -> Answer {
+        self.attributed(on, |on| on.get(name, buffer))
     }
-    fn removexattr(&self, (path, links): (&CStr, Links), name: &CStr) -> Answer {
-        self.by_path(path, links, |path| attributes::remove((path, links), name))
+    fn setxattr(&self, on: Attributed<'_>, name: &CStr, value: (&[u8], u32)) -> Answer {
+        self.attributed(on, |on| on.set(name, value))
     }
-    fn listxattr(&self, (path, links): (&CStr, Links), buffer: Scratch) -> Answer {
-        self.by_path(path, links, |path| attributes::list((path, links), buffer))
+    fn removexattr(&self, on: Attributed<'_>, name: &CStr) -> Answer {
+        self.attributed(on, |on| on.remove(name))
+    }
+    fn listxattr(&self, on: Attributed<'_>, buffer: Scratch) -> Answer {
+        self.attributed(on, |on| on.list(buffer))
     }
 }
 

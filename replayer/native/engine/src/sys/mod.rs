@@ -20,6 +20,7 @@ mod text;
 mod threads;
 
 pub(crate) use access_list::{ACCESS_LIST, access_list, is_list};
+pub(crate) use attributes::Attributed;
 pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;
 pub use folder::machine_caches_dropped;

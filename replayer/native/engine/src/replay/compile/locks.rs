@@ -7,13 +7,11 @@
 //! lock that was given proves that all those were gone by then, or were the same process's, that exclude it.
 
 use super::slots::LaneRow;
+use crate::program::LockKind;
 use std::collections::HashMap;
 
 /// Ranges of one path's files at most (chosen); what is locked beyond is not kept.
 const MOST_RANGES: usize = 1024;
-/// `F_WRLCK` and `F_UNLCK`.
-const EXCLUSIVE: u32 = 1;
-pub(super) const UNLOCKED: u32 = 2;
 
 /// From its first byte to behind its last one.
 pub(super) type Span = (i64, i64);
@@ -37,7 +35,7 @@ pub(super) struct Lock {
     pub(super) file: u32,
     pub(super) owner: Owner,
     pub(super) span: Span,
-    pub(super) kind: u32,
+    pub(super) kind: LockKind,
 }
 
 impl Lock {
@@ -48,7 +46,7 @@ impl Lock {
     /// Whether two owners cannot have both.
     fn excludes(&self, other: &Lock) -> bool {
         let either = |kind| self.kind == kind || other.kind == kind;
-        self.meets(other.span) && either(EXCLUSIVE) && !either(UNLOCKED)
+        self.meets(other.span) && either(LockKind::Exclusive) && !either(LockKind::Unlock)
     }
 
     fn is_of_process(&self) -> bool {
@@ -103,7 +101,7 @@ impl Locks {
     /// A range is locked, or unlocked.
     pub(super) fn set(&mut self, path: u32, lock: Lock) {
         self.cut(path, lock.span, |held| held.file == lock.file);
-        if lock.kind == UNLOCKED {
+        if lock.kind == LockKind::Unlock {
             return;
         }
         let held = self.held.entry(path).or_default();
@@ -113,21 +111,21 @@ impl Locks {
     }
 
     /// The kind of lock that a range of a file has as a whole; unlocked where its parts differ.
-    pub(super) fn of(&self, path: u32, file: u32, span: Span) -> u32 {
+    pub(super) fn of(&self, path: u32, file: u32, span: Span) -> LockKind {
         let met = self.held(path).filter(|held| held.file == file);
         let mut met = met.filter(|held| held.meets(span)).peekable();
-        let kind = met.peek().map_or(UNLOCKED, |held| held.kind);
+        let kind = met.peek().map_or(LockKind::Unlock, |held| held.kind);
         let mut covered = 0;
         for held in met {
             if held.kind != kind {
-                return UNLOCKED;
+                return LockKind::Unlock;
             }
             covered += held.span.1.min(span.1) - held.span.0.max(span.0);
         }
         if covered == span.1 - span.0 {
             kind
         } else {
-            UNLOCKED
+            LockKind::Unlock
         }
     }
 
@@ -135,7 +133,7 @@ impl Locks {
     pub(super) fn gone_for(&mut self, path: u32, lock: Lock) -> Vec<u32> {
         self.cut(path, lock.span, |held| {
             let is_hindrance = held.is_of_process() && held.excludes(&lock);
-            let is_unlocked = lock.kind == UNLOCKED && held.is_of_same_thread(&lock);
+            let is_unlocked = lock.kind == LockKind::Unlock && held.is_of_same_thread(&lock);
             held.file != lock.file && (is_hindrance || is_unlocked)
         })
     }
@@ -207,7 +205,7 @@ impl Locks {
 mod tests {
     use super::*;
 
-    fn lock(file: u32, owner: Owner, span: Span, kind: u32) -> Lock {
+    fn lock(file: u32, owner: Owner, span: Span, kind: LockKind) -> Lock {
         Lock {
             file,
             owner,
@@ -223,50 +221,65 @@ mod tests {
             locks.set(3, lock(7, Owner::Description, span, kind));
         };
         let all = span(0, 0, 0).unwrap();
-        assert_eq!(locks.of(3, 7, all), UNLOCKED);
-        set(&mut locks, (10, 20), 0);
-        set(&mut locks, (20, 30), 0);
+        assert_eq!(locks.of(3, 7, all), LockKind::Unlock);
+        set(&mut locks, (10, 20), LockKind::Shared);
+        set(&mut locks, (20, 30), LockKind::Shared);
         let parts = [locks.of(3, 7, (10, 30)), locks.of(3, 7, (9, 30))];
-        assert_eq!(parts, [0, UNLOCKED]);
-        set(&mut locks, (15, 16), 1);
+        assert_eq!(parts, [LockKind::Shared, LockKind::Unlock]);
+        set(&mut locks, (15, 16), LockKind::Exclusive);
         let parts = [locks.of(3, 7, (15, 16)), locks.of(3, 7, (16, 30))];
-        assert_eq!(parts, [1, 0]);
-        assert_eq!(locks.of(3, 7, (10, 20)), UNLOCKED);
-        assert_eq!(locks.of(3, 8, (15, 16)), UNLOCKED);
-        set(&mut locks, all, UNLOCKED);
-        assert_eq!(locks.of(3, 7, (16, 30)), UNLOCKED);
-        set(&mut locks, all, 1);
+        assert_eq!(parts, [LockKind::Exclusive, LockKind::Shared]);
+        assert_eq!(locks.of(3, 7, (10, 20)), LockKind::Unlock);
+        assert_eq!(locks.of(3, 8, (15, 16)), LockKind::Unlock);
+        set(&mut locks, all, LockKind::Unlock);
+        assert_eq!(locks.of(3, 7, (16, 30)), LockKind::Unlock);
+        set(&mut locks, all, LockKind::Exclusive);
         locks.forget(3, 7);
-        assert_eq!(locks.of(3, 7, all), UNLOCKED);
+        assert_eq!(locks.of(3, 7, all), LockKind::Unlock);
     }
 
     #[test]
     fn a_lock_that_is_given_ends_those_of_processes_that_exclude_it() {
         let (one, other) = (Owner::Process { thread: 1 }, Owner::Process { thread: 2 });
         let mut locks = Locks::default();
-        locks.set(3, lock(7, one, (0, 10), 0));
-        locks.set(3, lock(8, other, (0, 10), 0));
-        locks.set(3, lock(9, Owner::Description, (4, 6), 0));
-        assert_eq!(locks.gone_for(3, lock(6, one, (4, 6), 0)), [0; 0]);
-        assert_eq!(locks.gone_for(3, lock(8, one, (4, 6), 1)), [7]);
-        assert_eq!(locks.of(3, 7, (0, 4)), 0);
-        assert_eq!(locks.of(3, 7, (4, 6)), UNLOCKED);
-        assert_eq!(locks.of(3, 9, (4, 6)), 0);
-        assert_eq!(locks.gone_for(4, lock(8, one, ALL, 1)), [0; 0]);
+        locks.set(3, lock(7, one, (0, 10), LockKind::Shared));
+        locks.set(3, lock(8, other, (0, 10), LockKind::Shared));
+        locks.set(3, lock(9, Owner::Description, (4, 6), LockKind::Shared));
+        assert_eq!(
+            locks.gone_for(3, lock(6, one, (4, 6), LockKind::Shared)),
+            [0; 0]
+        );
+        assert_eq!(
+            locks.gone_for(3, lock(8, one, (4, 6), LockKind::Exclusive)),
+            [7]
+        );
+        assert_eq!(locks.of(3, 7, (0, 4)), LockKind::Shared);
+        assert_eq!(locks.of(3, 7, (4, 6)), LockKind::Unlock);
+        assert_eq!(locks.of(3, 9, (4, 6)), LockKind::Shared);
+        assert_eq!(
+            locks.gone_for(4, lock(8, one, ALL, LockKind::Exclusive)),
+            [0; 0]
+        );
     }
 
     #[test]
     fn unlocks_and_closes_end_the_locks_of_the_threads_own_process_only() {
         let (one, other) = (Owner::Process { thread: 1 }, Owner::Process { thread: 2 });
         let mut locks = Locks::default();
-        locks.set(3, lock(7, one, (0, 10), 1));
-        locks.set(3, lock(8, other, (20, 30), 1));
-        assert_eq!(locks.gone_for(3, lock(9, other, (0, 5), UNLOCKED)), [0; 0]);
-        assert_eq!(locks.gone_for(3, lock(9, one, (0, 5), UNLOCKED)), [7]);
-        assert_eq!(locks.of(3, 7, (5, 10)), 1);
+        locks.set(3, lock(7, one, (0, 10), LockKind::Exclusive));
+        locks.set(3, lock(8, other, (20, 30), LockKind::Exclusive));
+        assert_eq!(
+            locks.gone_for(3, lock(9, other, (0, 5), LockKind::Unlock)),
+            [0; 0]
+        );
+        assert_eq!(
+            locks.gone_for(3, lock(9, one, (0, 5), LockKind::Unlock)),
+            [7]
+        );
+        assert_eq!(locks.of(3, 7, (5, 10)), LockKind::Exclusive);
         assert_eq!(locks.gone_by_close(3, 1), [7]);
-        assert_eq!(locks.of(3, 7, (5, 10)), UNLOCKED);
-        assert_eq!(locks.of(3, 8, (20, 30)), 1);
+        assert_eq!(locks.of(3, 7, (5, 10)), LockKind::Unlock);
+        assert_eq!(locks.of(3, 8, (20, 30)), LockKind::Exclusive);
     }
 
     #[test]
@@ -291,12 +304,12 @@ mod tests {
     fn one_description_of_two_processes_refuses_nothing_here() {
         let (one, other) = (Owner::Process { thread: 1 }, Owner::Process { thread: 2 });
         let mut locks = Locks::default();
-        locks.set(3, lock(7, one, ALL, 1));
-        assert!(locks.is_shared_hindrance(3, lock(7, other, (0, 1), 0)));
-        assert!(!locks.is_shared_hindrance(3, lock(7, one, (0, 1), 0)));
-        assert!(!locks.is_shared_hindrance(3, lock(8, other, (0, 1), 0)));
-        locks.set(3, lock(9, Owner::Description, (0, 1), 1));
-        assert!(!locks.is_shared_hindrance(3, lock(7, other, (0, 1), 0)));
+        locks.set(3, lock(7, one, ALL, LockKind::Exclusive));
+        assert!(locks.is_shared_hindrance(3, lock(7, other, (0, 1), LockKind::Shared)));
+        assert!(!locks.is_shared_hindrance(3, lock(7, one, (0, 1), LockKind::Shared)));
+        assert!(!locks.is_shared_hindrance(3, lock(8, other, (0, 1), LockKind::Shared)));
+        locks.set(3, lock(9, Owner::Description, (0, 1), LockKind::Exclusive));
+        assert!(!locks.is_shared_hindrance(3, lock(7, other, (0, 1), LockKind::Shared)));
     }
 
     #[test]

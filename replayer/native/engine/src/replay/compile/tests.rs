@@ -117,9 +117,9 @@ fn check(replay_program: &ReplayProgram) -> usize {
                 assert!(wait.row < scheduled.row);
                 assert!(played.contains(&(usize::from(wait.lane), wait.row)));
             }
-            if let ReplayCall::Open {
+            if let ReplayCall::Plain(Call::Open {
                 slot: Some(slot), ..
-            }
+            })
             | ReplayCall::Inherit { slot, .. } = scheduled.call
             {
                 assert!(slot < replay_program.slots);
@@ -200,11 +200,11 @@ fn threads_become_lanes_and_edges_become_waits() {
     let open_x = &lanes[1][0];
     assert!(matches!(
         open_x.0.call,
-        ReplayCall::Open {
+        ReplayCall::Plain(Call::Open {
             mode: 0o600,
             flags: 0o102,
             ..
-        }
+        })
     ));
     assert!(open_x.1.contains(&Wait { lane: 0, row: 2 }));
     let last = lanes[0].last().unwrap();

@@ -2,6 +2,7 @@
 
 use super::tests::{imported, omitted, scheduled, source_of};
 use super::{compile_requests, compile_whole};
+use crate::call::Call;
 use crate::replay::program::{Recorded, ReplayCall, Subject};
 
 const LISTS: &str = r#"10 1700000000.000000 access("/replayer/request/first", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
@@ -30,10 +31,10 @@ fn lists_that_say_a_mode_are_set_and_others_are_left_out() {
     let set = lanes[0]
         .iter()
         .filter_map(|(scheduled, _)| match scheduled.call {
-            ReplayCall::SetList { on, mode, flags: 0 } => {
+            ReplayCall::Plain(Call::SetList { on, mode, flags: 0 }) => {
                 Some((matches!(on, Subject::File(_)), mode))
             }
-            ReplayCall::Removexattr { .. } => Some((false, 0)),
+            ReplayCall::Plain(Call::Removexattr { .. }) => Some((false, 0)),
             _ => None,
         });
     let set: Vec<_> = set.collect();

@@ -2,6 +2,7 @@
 
 use super::tests::{imported, omitted, scheduled, source_of, source_with};
 use super::{Contended, compile_whole};
+use crate::call::Call;
 use crate::replay::program::{Lane, ReplayCall, Slot, Wait};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -138,7 +139,7 @@ fn a_lock_is_waited_for_only_where_other_users_may_have_it() {
                 call => call,
             })
             .filter_map(|call| match call {
-                ReplayCall::Lock { wait, .. } => Some(wait),
+                ReplayCall::Plain(Call::FcntlLock { wait, .. }) => Some(wait),
                 _ => None,
             })
             .collect();

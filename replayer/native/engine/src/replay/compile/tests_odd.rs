@@ -67,7 +67,7 @@ prop_compose! {
 /// What is dangerous about a call.
 fn is_bounded(call: &ReplayCall) -> bool {
     match call {
-        ReplayCall::Open { flags, mode, .. } => {
+        ReplayCall::Plain(Call::Open { flags, mode, .. }) => {
             flags & !translator::OPEN_FLAGS == 0 && *mode <= 0o1777
         }
         ReplayCall::Inherit { flags, .. } => flags & 0o1300 == 0,
@@ -83,7 +83,7 @@ fn is_bounded(call: &ReplayCall) -> bool {
         ReplayCall::Plain(
             Call::Chmod { mode, .. } | Call::Fchmod { mode, .. } | Call::Mknod { mode, .. },
         ) => *mode <= 0o1777,
-        ReplayCall::SetList { mode, .. } => *mode <= 0o777,
+        ReplayCall::Plain(Call::SetList { mode, .. }) => *mode <= 0o777,
         ReplayCall::Plain(Call::Rename { flags, .. }) => *flags <= 3,
         _ => true,
     }

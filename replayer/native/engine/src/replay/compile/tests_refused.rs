@@ -2,6 +2,7 @@
 
 use super::compile_whole;
 use super::tests::{imported, omitted, scheduled, source_of};
+use crate::program::LockKind;
 use crate::replay::program::{Call, Recorded, ReplayCall};
 use crate::sys::Through;
 use std::collections::BTreeMap;
@@ -82,15 +83,23 @@ fn locks_that_were_not_given_are_not_waited_for_and_leave_what_there_was() {
     let told = lanes[0]
         .iter()
         .filter_map(|(scheduled, _)| match scheduled.call {
-            ReplayCall::Lock {
+            ReplayCall::Plain(Call::FcntlLock {
                 wait, kind, before, ..
-            } => Some((u32::from(wait), kind, before)),
-            ReplayCall::Flock { operation, .. } => Some((operation, 0, 0)),
+            }) => Some((wait, kind, before)),
+            ReplayCall::Plain(Call::Flock { kind, wait, .. }) => {
+                Some((wait, kind, LockKind::Unlock))
+            }
             _ => None,
         });
     let told: Vec<_> = told.collect();
-    let ranges = [(0, 0, 2), (0, 1, 0), (0, 1, 2)];
-    assert_eq!(told, [&ranges[..], &[(2 | 4, 0, 0), (2, 0, 0)]].concat());
+    let (shared, exclusive, unlocked) = (LockKind::Shared, LockKind::Exclusive, LockKind::Unlock);
+    let ranges = [
+        (false, shared, unlocked),
+        (false, exclusive, shared),
+        (false, exclusive, unlocked),
+    ];
+    let whole = [(false, exclusive, unlocked), (true, exclusive, unlocked)];
+    assert_eq!(told, [&ranges[..], &whole].concat());
     let reason = "lock that was refused because of a deadlock";
     assert_eq!(omitted(&replay_program), BTreeMap::from([(reason, 1)]));
 }
@@ -136,7 +145,7 @@ fn what_openat2_may_not_meet_is_told_and_what_it_may_not_leave_is_not_opened() {
     let told = lanes[0]
         .iter()
         .filter_map(|(scheduled, _)| match scheduled.call {
-            ReplayCall::Open { resolve, .. } => Some(resolve),
+            ReplayCall::Plain(Call::Open { resolve, .. }) => Some(resolve),
             _ => None,
         });
     assert_eq!(told.collect::<Vec<_>>(), [4, 0]);

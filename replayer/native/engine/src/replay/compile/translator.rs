@@ -136,17 +136,18 @@ impl<'a> Translator<'a> {
                 offset: operands.some_offset()?.unwrap_or(0),
             });
         }
-        Ok(ReplayCall::Open {
+        let mode = if flags & MAKES == 0 {
+            0
+        } else {
+            operands.permissions()
+        };
+        Ok(ReplayCall::Plain(Call::Open {
             at,
             slot,
             flags,
-            mode: if flags & MAKES == 0 {
-                0
-            } else {
-                operands.permissions()
-            },
+            mode,
             resolve: operands.resolve(),
-        })
+        }))
     }
 
     /// What others than the recorded program did.
@@ -208,7 +209,7 @@ impl<'a> Translator<'a> {
         self.places.remove(&file);
         let call = match event.op {
             Op::CloseExit => ReplayCall::CloseSilently { slot },
-            _ => ReplayCall::Close { slot },
+            _ => ReplayCall::Plain(Call::Close { slot }),
         };
         Ok(self.closing(lane_row, path, event.thread, call))
     }

@@ -3,8 +3,9 @@
 use super::operands::{Operands, SET_STATUS};
 use super::slots::{LaneRow, NOT_OPEN, Reason};
 use super::translator::{BETWEEN_ROOTS, Translator};
-use super::translator_lock::lock_operation;
+use super::translator_lock::whole_lock;
 use crate::replay::program::{Call, ReplayCall, Slot, Subject};
+use crate::sys::controls::asking;
 use replayer_trace::{END_BYTES, Event, Op};
 
 /// The largest buffer of a listing (chosen: glibc asks for 32 KiB, Samba for 1 MiB).
@@ -20,17 +21,6 @@ const GET_STATUS: u32 = 3;
 const PROTECTION: u32 = 3;
 /// `MAP_SHARED` and `MAP_PRIVATE`, and whether the pages are read at once: `MAP_POPULATE`, and `MAP_NONBLOCK`, which forbids it again.
 const MAP_FLAGS: u32 = 3 | 0x8000 | 0x1_0000;
-/// Commands of ioctl that ask and change nothing (asm-generic/ioctls.h, linux/fs.h).
-const QUERIES: [(&[u8], u32); 7] = [
-    (b"TCGETS", 0x5401),
-    (b"TIOCGWINSZ", 0x5413),
-    (b"FIONREAD", 0x541B),
-    (b"FIGETBSZ", 2),
-    (b"FS_IOC_GETFLAGS", 0x8008_6601),
-    (b"FS_IOC_GETVERSION", 0x8008_7601),
-    (b"FS_IOC_FSGETXATTR", 0x801C_581F),
-];
-
 impl Translator<'_> {
     /// What an event does to an open file.
     pub(super) fn file_call(
@@ -159,11 +149,11 @@ fn data_call(
             offset: placed(event.op, &operands)?,
             vector: Some(operands.vector_flags()?),
         },
-        Op::Lseek => ReplayCall::Seek {
+        Op::Lseek => ReplayCall::Plain(Call::Lseek {
             slot,
-            offset: event.offset.unwrap_or(0),
+            offset: event.offset.unwrap_or(0).cast_unsigned(),
             whence: operands.command(4)?,
-        },
+        }),
         Op::Getdents => ReplayCall::List {
             slot,
             size: translator.reads(operands.buffer(LISTING_BYTES)?),
@@ -268,19 +258,12 @@ fn command_call(
             protection: operands.mode_bits(PROTECTION),
             flags: operands.lenient_flags(MAP_FLAGS),
         },
-        Op::Flock => ReplayCall::Flock {
-            slot,
-            operation: lock_operation(&operands)?,
-        },
+        Op::Flock => whole_lock(slot, &operands)?,
         Op::Fcntl => status_command(slot, event)?,
         Op::Ioctl => {
             let name = event.text.as_deref().unwrap_or_default();
-            let known = QUERIES.iter().find(|(known, _)| *known == name);
-            let (_, command) = known.ok_or("ioctl that is not replayed")?;
-            ReplayCall::Ioctl {
-                slot,
-                command: *command,
-            }
+            let command = asking(name).ok_or("ioctl that is not replayed")?;
+            ReplayCall::Ioctl { slot, command }
         }
         _ => return Ok(None),
     }))

@@ -1,10 +1,11 @@
 //! Calls that take and let go locks, and what other descriptors of the process lose by them.
 
-use super::locks::{ALL, Lock, Owner, Span, UNLOCKED, span};
+use super::locks::{ALL, Lock, Owner, Span, span};
 use super::operands::{AGAIN, Operands};
 use super::slots::{LaneRow, NOT_OPEN, Reason};
 use super::translator::{Translator, UNKNOWN};
-use crate::replay::program::{LetGo, ReplayCall, Slot};
+use crate::program::LockKind;
+use crate::replay::program::{Call, LetGo, ReplayCall, Slot};
 use replayer_trace::Event;
 
 /// `LOCK_NB`.
@@ -18,13 +19,16 @@ const IN_A_RING: Reason = "lock that was refused because of a deadlock";
 const SAME_DESCRIPTION: Reason = "lock that another process had through the same description";
 
 /// To share, to exclude or to unlock, with or without `LOCK_NB`; what was not given is not waited for.
-pub(super) fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
+pub(super) fn whole_lock(slot: Slot, operands: &Operands<'_>) -> Result<ReplayCall, Reason> {
     let operation = operands.command(0xF)?;
-    match operation & !NOT_BLOCKING {
-        1 | 2 | 8 if operands.0.result < 0 => Ok(operation | NOT_BLOCKING),
-        1 | 2 | 8 => Ok(operation),
-        _ => Err(UNKNOWN),
-    }
+    let kind = match operation & !NOT_BLOCKING {
+        1 => LockKind::Shared,
+        2 => LockKind::Exclusive,
+        8 => LockKind::Unlock,
+        _ => return Err(UNKNOWN),
+    };
+    let wait = operation & NOT_BLOCKING == 0 && operands.0.result >= 0;
+    Ok(ReplayCall::Plain(Call::Flock { slot, kind, wait }))
 }
 
 /// Whether a command of fcntl waits for its lock, and whose that is.
@@ -55,30 +59,36 @@ impl Translator<'_> {
         }
         let whence = u32::try_from(event.entries.unwrap_or(0)).ok();
         let whence = whence.filter(|whence| *whence <= 2).ok_or(UNKNOWN)?;
-        let kind = Operands(event).mode_bits(3).min(UNLOCKED);
+        let kind = match Operands(event).mode_bits(3) {
+            0 => LockKind::Shared,
+            1 => LockKind::Exclusive,
+            _ => LockKind::Unlock,
+        };
         let (offset, size) = (event.offset.unwrap_or(0), event.size.unwrap_or(0));
         let file = event.file.ok_or(NOT_OPEN)?;
         let path = self.slots.path(file).ok_or(NOT_OPEN)?;
         // Within the performance it is free by then: it comes after what let it go, also after a close of another descriptor (see
         // below). Only another user may still have it.
         let wait = wait && event.result >= 0 && self.is_for_all(path);
-        let call = |before| ReplayCall::Lock {
-            slot,
-            wait,
-            kind,
-            before,
-            offset,
-            size,
-            whence,
+        let call = |before| {
+            ReplayCall::Plain(Call::FcntlLock {
+                slot,
+                wait,
+                kind,
+                before,
+                offset: offset.cast_unsigned(),
+                size: size.cast_unsigned(),
+                whence,
+            })
         };
         let is_refused = matches!(event.result, AGAIN | ACCESS);
         if is_refused {
             self.locks.note_refused(path, lane_row);
-        } else if event.result >= 0 && kind != UNLOCKED {
+        } else if event.result >= 0 && kind != LockKind::Unlock {
             self.locks.note_given(path, lane_row, &mut self.waits);
         }
         let Some(span) = span(whence, offset, size) else {
-            return Ok(call(UNLOCKED));
+            return Ok(call(LockKind::Unlock));
         };
         let lock = Lock {
             file,

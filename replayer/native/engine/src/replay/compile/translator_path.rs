@@ -106,10 +106,10 @@ impl Translator<'_> {
                 at,
                 size: operands.buffer(TARGET_BYTES)?,
             },
-            Op::Symlink => {
-                let target = self.target(event)?;
-                return Ok(ReplayCall::Symlink { at, target });
-            }
+            Op::Symlink => Call::Symlink {
+                at,
+                target: self.target(event)?,
+            },
             Op::Truncate => Call::Truncate {
                 at,
                 size: operands.bytes()?,
@@ -144,8 +144,8 @@ impl Translator<'_> {
     /// A call on an attribute.
     pub(super) fn attribute(&mut self, on: Subject, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
-        Ok(match event.op {
-            Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr => ReplayCall::Getxattr {
+        Ok(ReplayCall::Plain(match event.op {
+            Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr => Call::Getxattr {
                 on,
                 name: self.attribute_name(event)?,
                 size: operands.buffer(VALUE_BYTES)?,
@@ -153,8 +153,8 @@ impl Translator<'_> {
             Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => {
                 let flags = operands.flags(3)?;
                 match operands.listed_mode() {
-                    Some(mode) => ReplayCall::SetList { on, mode, flags },
-                    None => ReplayCall::Setxattr {
+                    Some(mode) => Call::SetList { on, mode, flags },
+                    None => Call::Setxattr {
                         on,
                         name: self.users_attribute(event)?,
                         size: operands.buffer(VALUE_BYTES)?,
@@ -162,7 +162,7 @@ impl Translator<'_> {
                     },
                 }
             }
-            Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => ReplayCall::Removexattr {
+            Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => Call::Removexattr {
                 on,
                 name: if is_list(event.text.as_deref().unwrap_or_default()) {
                     self.attribute_name(event)?
@@ -170,12 +170,12 @@ impl Translator<'_> {
                     self.users_attribute(event)?
                 },
             },
-            Op::Listxattr | Op::Llistxattr | Op::Flistxattr => ReplayCall::Listxattr {
+            Op::Listxattr | Op::Llistxattr | Op::Flistxattr => Call::Listxattr {
                 on,
                 size: operands.buffer(VALUE_BYTES)?,
             },
             _ => return Err(UNKNOWN),
-        })
+        }))
     }
 
     fn attribute_name(&mut self, event: &Event) -> Result<TextId, Reason> {

@@ -8,16 +8,21 @@ use crate::ops::Op;
 use crate::path::link_stays_inside;
 use crate::program::Owner;
 use crate::replay::program::{
-    Call, CallBatch, PathId, Place, ReplayCall, ScheduledCall, Slot, TextId, Traced,
+    Call, CallBatch, PathId, Place, Recorded, ReplayCall, ScheduledCall, Slot, Subject, TextId,
+    Traced,
 };
+use crate::sys::controls;
 use crate::sys::files::{close, duplicate, lseek};
-use crate::sys::{Answer, At, How, Kernel, Scratch, Times};
+use crate::sys::{Answer, At, Attributed, How, Kernel, Links, Scratch, Times};
 use rustix::io::Errno;
+use std::borrow::Cow;
+use std::ffi::CStr;
 use std::os::fd::RawFd;
 
 /// Makes the plain call of an event.
 struct EventExecutor<'p, 'a, 'c, K> {
     lane_replay: &'p mut LaneReplay<'a, K>,
+    batch: &'c CallBatch,
     scheduled: &'c ScheduledCall,
 }
 
@@ -26,7 +31,7 @@ fn identity(id: u32) -> Option<u32> {
     (id != u32::MAX).then_some(id)
 }
 
-impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
+impl<'a: 'c, 'c, K: Kernel> Executor<'c> for EventExecutor<'_, 'a, 'c, K> {
     type Operands = Traced;
     type Kernel = K;
     type Done = Replayed;
@@ -51,6 +56,12 @@ impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
     }
     fn buffer(&self, size: u64) -> Scratch {
         self.lane_replay.scratch.first(size)
+    }
+    fn text(&self, name: &'c TextId) -> Cow<'c, CStr> {
+        self.lane_replay.performance.names.text(self.batch, *name)
+    }
+    fn value(&self, _: &Subject, _: &CStr, size: u64) -> &'c [u8] {
+        self.lane_replay.setting.written.first(size)
     }
     #[inline]
     fn on(self, op: Op, slot: &Slot, call: impl FnOnce(RawFd) -> Answer) -> Replayed {
@@ -78,6 +89,83 @@ impl<K: Kernel> Executor for EventExecutor<'_, '_, '_, K> {
         drop((held_from, held_to));
         lane_replay.settle(self.scheduled, act, ended)
     }
+    fn attribute(
+        self,
+        [of_file, of_link, of_path]: [Op; 3],
+        on: &Subject,
+        call: impl FnOnce(&K, Attributed<'_>) -> Answer,
+    ) -> Replayed {
+        let lane_replay = self.lane_replay;
+        let (path, op, links) = match *on {
+            Subject::Path { path, follow: true } => (path, of_path, Links::Follow),
+            Subject::Path { path, .. } => (path, of_link, Links::Keep),
+            Subject::File(slot) => {
+                let kernel = lane_replay.kernel;
+                return lane_replay.on(self.scheduled, of_file, slot, |file| {
+                    call(kernel, Attributed::File(file))
+                });
+            }
+        };
+        let act = Act { op, path };
+        let whole = lane_replay.performance.names.path(path);
+        let ended = lane_replay.measure(act, |kernel| call(kernel, Attributed::Path(whole, links)));
+        lane_replay.settle(self.scheduled, act, ended)
+    }
+    fn open(self, at: &Place, slot: Option<&Slot>, how: How) -> Replayed {
+        let place = (*at, slot.copied());
+        self.lane_replay.open(self.scheduled, place, how.tamed())
+    }
+    fn close(self, slot: &Slot) -> Replayed {
+        self.lane_replay.close(self.scheduled, *slot)
+    }
+    /// Links to the outside are not made, although nothing here could follow them there.
+    fn symlink(self, at: &Place, target: &TextId) -> Replayed {
+        let names = &self.lane_replay.performance.names;
+        let target = names.text(self.batch, *target);
+        if !link_stays_inside(names.path(at.path).to_bytes(), target.to_bytes()) {
+            self.lane_replay
+                .omit(self.scheduled, "symlink to the outside");
+            return Ok(());
+        }
+        self.at(Op::Symlink, at, |k, at| k.symlink(&target, at))
+    }
+    fn seek(self, slot: &Slot, offset: i64, whence: u32) -> Replayed {
+        let (lane_replay, scheduled) = (self.lane_replay, self.scheduled);
+        let called = lane_replay.called(Op::Lseek, *slot, |file| lseek(file, offset, whence));
+        let Some((act, ended, held)) = called else {
+            return lane_replay.no_file(scheduled, Op::Lseek, *slot);
+        };
+        if offset == 0 && whence == 0 {
+            held.rewind();
+        }
+        let of_data = i32::try_from(whence)
+            .is_ok_and(|whence| matches!(whence, libc::SEEK_DATA | libc::SEEK_HOLE));
+        if !of_data && !held.is_directory() {
+            return lane_replay.settle(scheduled, act, ended);
+        }
+        let verdict = lane_replay.judged(scheduled.recorded, act, ended, true);
+        lane_replay.book_other(scheduled, act, ended, verdict)
+    }
+    /// One that was refused when it was recorded is given back at once: others are to have it. That is not timed.
+    fn lock(
+        self,
+        op: Op,
+        slot: &Slot,
+        take: impl FnOnce(RawFd) -> Answer,
+        give_back: impl FnOnce(RawFd) -> Answer,
+    ) -> Replayed {
+        let (lane_replay, scheduled) = (self.lane_replay, self.scheduled);
+        let Some((act, ended, held)) = lane_replay.called(op, *slot, take) else {
+            return lane_replay.no_file(scheduled, op, *slot);
+        };
+        let was_refused = matches!(scheduled.recorded, Recorded::Error(_));
+        if was_refused && ended.answer.is_ok() && K::REAL {
+            // It cannot fail: it takes away, or leaves what was there.
+            let _given_back = lane_replay.untimed(act, |_| give_back(held.file));
+        }
+        drop(held);
+        lane_replay.settle(scheduled, act, ended)
+    }
 }
 
 impl<'a, K: Kernel> LaneReplay<'a, K> {
@@ -87,22 +175,6 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             return self.at(scheduled, Op::Stat, *at, K::stat);
         }
         match &scheduled.call {
-            ReplayCall::Open {
-                at,
-                slot,
-                flags,
-                mode,
-                resolve,
-            } => {
-                let how = How {
-                    flags: *flags,
-                    mode: *mode,
-                    resolve: *resolve,
-                }
-                .tamed();
-                self.open(scheduled, (*at, *slot), how)
-            }
-            ReplayCall::Close { slot } => self.close(scheduled, *slot),
             ReplayCall::Read { .. } | ReplayCall::Write { .. } | ReplayCall::List { .. } => {
                 self.enact_data(scheduled)
             }
@@ -112,6 +184,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                     call,
                     EventExecutor {
                         lane_replay,
+                        batch,
                         scheduled,
                     },
                 )
@@ -154,19 +227,24 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 let call = first.then.clone();
                 self.enact(batch, &ScheduledCall { call, ..*scheduled })
             }
-            ReplayCall::CopyRange { .. }
-            | ReplayCall::Clone { .. }
-            | ReplayCall::Splice { .. }
-            | ReplayCall::Sendfile { .. }
-            | ReplayCall::Map { .. } => self.enact_transfer(scheduled),
-            ReplayCall::Getxattr { .. }
-            | ReplayCall::Setxattr { .. }
-            | ReplayCall::SetList { .. }
-            | ReplayCall::Removexattr { .. }
-            | ReplayCall::Listxattr { .. } => self.enact_attribute(batch, scheduled),
+            ReplayCall::Fcntl { command, .. } if !controls::is_harmless(*command) => {
+                self.omit(scheduled, "fcntl");
+                Ok(())
+            }
+            ReplayCall::Fcntl {
+                slot,
+                command,
+                argument,
+            } => self.fcntl(scheduled, *slot, *command, *argument),
+            ReplayCall::Ioctl { command, .. } if !controls::is_asking(*command) => {
+                self.omit(scheduled, "ioctl");
+                Ok(())
+            }
+            ReplayCall::Ioctl { slot, command } => self.on(scheduled, Op::Ioctl, *slot, |f| {
+                controls::ioctl(f, *command)
+            }),
             ReplayCall::LinkOpen { slot, to } => self.link_open(scheduled, *slot, *to),
-            ReplayCall::Symlink { at, target } => self.symlink(scheduled, *at, (batch, *target)),
-            _ => self.enact_file(scheduled),
+            _ => self.enact_transfer(scheduled),
         }
     }
 
@@ -244,6 +322,25 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         self.lost(scheduled, Act { op, path }, Errno::BADF)
     }
 
+    fn fcntl(
+        &mut self,
+        scheduled: &ScheduledCall,
+        slot: Slot,
+        command: u32,
+        argument: u64,
+    ) -> Replayed {
+        let called = self.called(Op::Fcntl, slot, |file| {
+            controls::fcntl(file, command, argument)
+        });
+        let Some((act, ended, held)) = called else {
+            return self.no_file(scheduled, Op::Fcntl, slot);
+        };
+        if command == libc::F_SETFL.cast_unsigned() && ended.answer.is_ok() {
+            held.mark(u32::try_from(argument).unwrap_or(0));
+        }
+        self.settle(scheduled, act, ended)
+    }
+
     /// It is told by the name that it gives.
     fn link_open(&mut self, scheduled: &ScheduledCall, slot: Slot, to: Place) -> Replayed {
         let (op, path) = (Op::Link, to.path);
@@ -255,23 +352,6 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         let ended = self.measure(act, |kernel| kernel.link_open(held.file, to));
         drop((held, held_to));
         self.settle(scheduled, act, ended)
-    }
-
-    /// Links to the outside are not made, although nothing here could follow them there.
-    fn symlink(
-        &mut self,
-        scheduled: &ScheduledCall,
-        at: Place,
-        (batch, target): (&CallBatch, TextId),
-    ) -> Replayed {
-        let names = &self.performance.names;
-        let target = names.text(batch, target);
-        let path = names.path(at.path);
-        if !link_stays_inside(path.to_bytes(), target.to_bytes()) {
-            self.omit(scheduled, "symlink to the outside");
-            return Ok(());
-        }
-        self.at(scheduled, Op::Symlink, at, |k, at| k.symlink(&target, at))
     }
 
     fn open(

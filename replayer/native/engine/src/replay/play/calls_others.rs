@@ -3,11 +3,37 @@
 use super::lane_replay::{Act, LaneReplay, Replayed};
 use crate::interpreter::Halt;
 use crate::ops::Op;
-use crate::replay::program::{PathId, ScheduledCall, Slot};
+use crate::program::LockKind;
+use crate::replay::program::{LetGo, PathId, ScheduledCall, Slot};
+use crate::sys::controls::{LockRange, lock};
 use crate::sys::files::lseek;
 use crate::sys::{Answer, Kernel};
 
 impl<K: Kernel> LaneReplay<'_, K> {
+    /// End locks that other descriptors of the process have: calls that nobody times, but on some file systems one to the server each.
+    pub(super) fn let_go(&self, locks: &LetGo) -> Replayed {
+        let range = LockRange {
+            kind: LockKind::Unlock,
+            whence: 0,
+            offset: locks.offset,
+            size: locks.size,
+        };
+        for slot in locks.slots.iter().filter(|_| K::REAL) {
+            if let Some(held) = self.performance.slots.hold(*slot) {
+                let act = Act {
+                    op: Op::Lock,
+                    path: held.path(),
+                };
+                let let_go = self.untimed(act, |_| lock(held.file, range, false));
+                // No call of the program, and where nothing is locked nothing is let go.
+                if self.is_broken_off(&let_go) {
+                    return Err(Halt::Cut);
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub(super) fn grow(&mut self, scheduled: &ScheduledCall, path: PathId, size: u64) -> Replayed {
         let act = Act {
             op: Op::Truncate,

@@ -5,9 +5,7 @@
 
 mod batch_queue;
 mod calls;
-mod calls_attribute;
 mod calls_data;
-mod calls_file;
 mod calls_others;
 mod check;
 mod files;

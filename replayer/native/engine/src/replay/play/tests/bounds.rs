@@ -1,4 +1,5 @@
 use super::*;
+use crate::program::LockKind;
 use crate::replay::program::Call;
 
 const UNKNOWN: Recorded = Recorded::Unknown;
@@ -13,17 +14,16 @@ fn absurd(size: u64) -> Vec<ReplayCall> {
         ReplayCall::Plain(Call::Advise { slot, offset, size, advice: u32::MAX }),
         ReplayCall::Plain(Call::Readahead { slot, offset, size }),
         ReplayCall::Plain(Call::SyncRange { slot, offset, size, flags: u32::MAX }),
-        ReplayCall::Seek { slot, offset: i64::MIN, whence: u32::MAX },
+        ReplayCall::Plain(Call::Lseek { slot, offset: 1 << 63, whence: u32::MAX }),
         ReplayCall::Map { slot, offset, size, protection: u32::MAX, flags: u32::MAX },
         ReplayCall::Map { slot, offset: 0, size, protection: 1, flags: 0x32 },
-        ReplayCall::Lock { slot, wait: true, kind: u32::MAX, before: u32::MAX, offset: i64::MIN, size: i64::MAX, whence: 99 },
-        ReplayCall::Flock { slot, operation: u32::MAX },
+        ReplayCall::Plain(Call::FcntlLock { slot, wait: true, kind: LockKind::Shared, before: LockKind::Shared, offset: 1 << 63, size: u64::MAX >> 1, whence: 99 }),
         ReplayCall::Fcntl { slot, command: 1024, argument: 1 },
         ReplayCall::Fcntl { slot, command: 8, argument: 1 },
         ReplayCall::Fcntl { slot, command: 4, argument: u64::MAX },
         ReplayCall::Ioctl { slot, command: 0x4004_6602 },
         ReplayCall::Plain(Call::Fstat { slot: u32::MAX }),
-        ReplayCall::Close { slot: u32::MAX },
+        ReplayCall::Plain(Call::Close { slot: u32::MAX }),
     ]
 }
 
@@ -54,13 +54,13 @@ fn sizes_and_offsets_of_any_kind_are_the_kernels_to_refuse() {
     ground.write("t/a", 10);
     let mut tape = Tape::new(1);
     let at = tape.at("t/a");
-    let open = ReplayCall::Open {
+    let open = ReplayCall::Plain(Call::Open {
         at,
         slot: Some(0),
         flags: libc::O_RDWR.cast_unsigned(),
         mode: 0,
         resolve: 0,
-    };
+    });
     tape.add(0, open, UNKNOWN);
     for size in [u64::MAX, 1 << 63, 1 << 40, (1 << 31) + 1] {
         moves(&mut tape, size);

@@ -1,5 +1,6 @@
 use super::one_lane::{open, write};
 use super::*;
+use crate::program::LockKind;
 use crate::replay::program::{Call, Subject};
 use crate::sys::{Through, Time, Times};
 use std::os::unix::fs::PermissionsExt;
@@ -48,14 +49,14 @@ fn on_open_files(at: PerformanceId) -> ReplayCalls {
         (ReplayCall::Plain(Call::Fchmod { slot, mode: 0o644 }), OK),
         (ReplayCall::Plain(Call::Fchown { slot, uid: u32::MAX, gid: u32::MAX, through: Through::Descriptor }), OK),
         (ReplayCall::Plain(Call::Futimens { slot, times: Box::new(TIMES), through: Through::Descriptor }), OK),
-        (ReplayCall::Flock { slot, operation: 2 | 4 }, OK),
-        (ReplayCall::Lock { slot, wait: true, kind: 1, before: 2, offset: 0, size: 10, whence: 0 }, OK),
+        (ReplayCall::Plain(Call::Flock { slot, kind: LockKind::Exclusive, wait: false }), OK),
+        (ReplayCall::Plain(Call::FcntlLock { slot, wait: true, kind: LockKind::Exclusive, before: LockKind::Unlock, offset: 0, size: 10, whence: 0 }), OK),
         (ReplayCall::Fcntl { slot, command: 3, argument: 0 }, OK),
         (ReplayCall::Ioctl { slot, command: 0x5401 }, Recorded::Error(25)),
         (ReplayCall::Map { slot, offset: 0, size: 4096, protection: 3, flags: 1 }, OK),
         (ReplayCall::Plain(Call::Fstatfs { slot }), OK),
         (ReplayCall::Plain(Call::Fiemap { slot }), OK),
-        (ReplayCall::Seek { slot, offset: -1, whence: 2 }, exactly(16383)),
+        (ReplayCall::Plain(Call::Lseek { slot, offset: u64::MAX, whence: 2 }), exactly(16383)),
     ]
 }
 
@@ -83,20 +84,20 @@ fn attributes(at: PerformanceId, name: TextId) -> ReplayCalls {
     let of = |follow| Subject::Path { path: at.f.path, follow };
     let file = Subject::File(1);
     vec![
-        (ReplayCall::Setxattr { on: file, name, size: 5, flags: 0 }, OK),
-        (ReplayCall::Getxattr { on: of(true), name, size: 64 }, exactly(5)),
-        (ReplayCall::Getxattr { on: of(false), name, size: 0 }, exactly(5)),
-        (ReplayCall::Getxattr { on: file, name, size: 64 }, exactly(5)),
-        (ReplayCall::Listxattr { on: of(false), size: 64 }, OK),
-        (ReplayCall::Listxattr { on: file, size: 64 }, OK),
-        (ReplayCall::Removexattr { on: of(true), name }, OK),
-        (ReplayCall::Setxattr { on: of(false), name, size: 5, flags: 1 }, OK),
-        (ReplayCall::Removexattr { on: of(false), name }, OK),
-        (ReplayCall::Setxattr { on: of(true), name, size: 5, flags: 1 }, OK),
-        (ReplayCall::Removexattr { on: file, name }, OK),
-        (ReplayCall::SetList { on: file, mode: 0o640, flags: 0 }, OK),
-        (ReplayCall::SetList { on: of(true), mode: 0o600, flags: 0 }, OK),
-        (ReplayCall::Listxattr { on: of(true), size: 64 }, OK),
+        (ReplayCall::Plain(Call::Setxattr { on: file, name, size: 5, flags: 0 }), OK),
+        (ReplayCall::Plain(Call::Getxattr { on: of(true), name, size: 64 }), exactly(5)),
+        (ReplayCall::Plain(Call::Getxattr { on: of(false), name, size: 0 }), exactly(5)),
+        (ReplayCall::Plain(Call::Getxattr { on: file, name, size: 64 }), exactly(5)),
+        (ReplayCall::Plain(Call::Listxattr { on: of(false), size: 64 }), OK),
+        (ReplayCall::Plain(Call::Listxattr { on: file, size: 64 }), OK),
+        (ReplayCall::Plain(Call::Removexattr { on: of(true), name }), OK),
+        (ReplayCall::Plain(Call::Setxattr { on: of(false), name, size: 5, flags: 1 }), OK),
+        (ReplayCall::Plain(Call::Removexattr { on: of(false), name }), OK),
+        (ReplayCall::Plain(Call::Setxattr { on: of(true), name, size: 5, flags: 1 }), OK),
+        (ReplayCall::Plain(Call::Removexattr { on: file, name }), OK),
+        (ReplayCall::Plain(Call::SetList { on: file, mode: 0o640, flags: 0 }), OK),
+        (ReplayCall::Plain(Call::SetList { on: of(true), mode: 0o600, flags: 0 }), OK),
+        (ReplayCall::Plain(Call::Listxattr { on: of(true), size: 64 }), OK),
     ]
 }
 
@@ -115,7 +116,7 @@ fn by_path(at: PerformanceId, (node, target): (Place, TextId)) -> ReplayCalls {
         (ReplayCall::Plain(Call::Chdir { at: f }), Recorded::Error(20)),
         (ReplayCall::Plain(Call::Statfs { at: d }), OK),
         (ReplayCall::Plain(Call::Mknod { at: node, mode: 0o600 }), OK),
-        (ReplayCall::Symlink { at: link, target }, OK),
+        (ReplayCall::Plain(Call::Symlink { at: link, target }), OK),
         (ReplayCall::Plain(Call::Lstat { at: link }), OK),
         (ReplayCall::Plain(Call::Readlink { at: link, size: 100 }), exactly(3)),
         (ReplayCall::Plain(Call::Link { at: f, to: h, flags: 0 }), OK),
@@ -136,7 +137,7 @@ fn by_path(at: PerformanceId, (node, target): (Place, TextId)) -> ReplayCalls {
         (open(d, 3, libc::O_TMPFILE | libc::O_WRONLY), OK),
         (ReplayCall::LinkOpen { slot: 3, to: seen }, Recorded::Error(17)),
         (ReplayCall::LinkOpen { slot: 3, to: h }, OK),
-        (ReplayCall::Close { slot: 3 }, OK),
+        (ReplayCall::Plain(Call::Close { slot: 3 }), OK),
         (ReplayCall::Plain(Call::Unlink { at: h }), OK),
         (ReplayCall::Plain(Call::Unlink { at: seen }), OK),
         (ReplayCall::Plain(Call::Rmdir { at: d }), OK),
@@ -145,7 +146,7 @@ fn by_path(at: PerformanceId, (node, target): (Place, TextId)) -> ReplayCalls {
         (ReplayCall::Plain(Call::Fchown { slot: 2, uid: 0, gid: 0, through: Through::EmptyPath }), OK),
         (ReplayCall::Plain(Call::Futimens { slot: 2, times: Box::new(TIMES), through: Through::EmptyPath }), OK),
         (ReplayCall::Stand { slot: 1, offset: 3 }, Recorded::Unknown),
-        (ReplayCall::Close { slot: 0 }, OK),
+        (ReplayCall::Plain(Call::Close { slot: 0 }), OK),
         (ReplayCall::CloseSilently { slot: 1 }, Recorded::Unknown),
         (ReplayCall::End, Recorded::Unknown),
     ]
@@ -221,16 +222,16 @@ fn modes_by_list<K: Kernel>(place: &str) -> [u32; 2] {
             at: directory,
             mode: 0o1700,
         }),
-        ReplayCall::SetList {
+        ReplayCall::Plain(Call::SetList {
             on: of_file,
             mode: 0o640,
             flags: 0,
-        },
-        ReplayCall::SetList {
+        }),
+        ReplayCall::Plain(Call::SetList {
             on: of_path,
             mode: 0o751,
             flags: 0,
-        },
+        }),
     ] {
         tape.add(0, call, OK);
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::program::LockKind;
 use crate::replay::order::check_pairs;
 use crate::replay::program::Call;
 use crate::sys::Kernel;
@@ -161,15 +162,23 @@ fn a_cut_reaches_every_lane() {
 fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
     let mut tape = Tape::new(2);
     let at = tape.at("t/lock");
-    let open = |slot| ReplayCall::Open {
-        at,
-        slot: Some(slot),
-        flags: libc::O_RDWR.cast_unsigned(),
-        mode: 0,
-        resolve: 0,
+    let open = |slot| {
+        ReplayCall::Plain(Call::Open {
+            at,
+            slot: Some(slot),
+            flags: libc::O_RDWR.cast_unsigned(),
+            mode: 0,
+            resolve: 0,
+        })
     };
     tape.add(0, open(0), Recorded::Well);
-    let lock = |slot| ReplayCall::Flock { slot, operation: 2 };
+    let lock = |slot| {
+        ReplayCall::Plain(Call::Flock {
+            slot,
+            kind: LockKind::Exclusive,
+            wait: true,
+        })
+    };
     let held = tape.add(0, lock(0), Recorded::Well);
     tape.add(1, open(1), Recorded::Well);
     let after = Wait { lane: 0, row: held };
@@ -289,13 +298,13 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
     let mut tape = Tape::new(2);
     let at = tape.at("t/new");
     let flags = (libc::O_WRONLY | libc::O_CREAT).cast_unsigned();
-    let open = ReplayCall::Open {
+    let open = ReplayCall::Plain(Call::Open {
         at,
         slot: Some(9),
         flags,
         mode: 0o600,
         resolve: 0,
-    };
+    });
     let opened = tape.add(0, open, Recorded::Well);
     let write = ReplayCall::Write {
         slot: 9,
@@ -307,7 +316,7 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
     let written = tape.add_after(1, write, Recorded::Exactly(5000), &wait(0, opened));
     tape.add_after(
         0,
-        ReplayCall::Close { slot: 9 },
+        ReplayCall::Plain(Call::Close { slot: 9 }),
         Recorded::Well,
         &wait(1, written),
     );

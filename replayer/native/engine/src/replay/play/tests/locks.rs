@@ -1,22 +1,22 @@
 use super::one_lane::open;
 use super::*;
+use crate::program::LockKind;
 use crate::replay::compile::{compile_whole, tests as traces};
-use crate::replay::program::LetGo;
+use crate::replay::program::{Call, LetGo};
 
 const OK: Recorded = Recorded::Well;
-const EXCLUSIVE: u32 = libc::F_WRLCK.cast_unsigned();
 
 /// Not waited for: a lane that waits for a lock of its own never ends.
 fn lock(slot: u32) -> ReplayCall {
-    ReplayCall::Lock {
+    ReplayCall::Plain(Call::FcntlLock {
         slot,
         wait: false,
-        kind: EXCLUSIVE,
-        before: libc::F_UNLCK.cast_unsigned(),
+        kind: LockKind::Exclusive,
+        before: LockKind::Unlock,
         offset: 0,
         size: 0,
         whence: 0,
-    }
+    })
 }
 
 pub(super) fn let_go(slot: u32, then: ReplayCall) -> ReplayCall {
@@ -44,7 +44,7 @@ fn what_a_process_locked_by_another_descriptor_is_in_nobodys_way() {
     tape.add(0, let_go(1, ReplayCall::CloseDuplicate { slot: 1 }), OK);
     tape.add(0, lock(2), OK);
     tape.add(0, lock(1), refused);
-    tape.add(0, let_go(2, ReplayCall::Close { slot: 0 }), OK);
+    tape.add(0, let_go(2, ReplayCall::Plain(Call::Close { slot: 0 })), OK);
     tape.add(0, lock(1), OK);
     let shown = ground.play(&tape.replay_program());
     assert!(shown.is_clean());

@@ -5,13 +5,13 @@ use crate::replay::program::Call;
 const OK: Recorded = Recorded::Well;
 
 pub(super) fn open(at: Place, slot: u32, flags: i32) -> ReplayCall {
-    ReplayCall::Open {
+    ReplayCall::Plain(Call::Open {
         at,
         slot: Some(slot),
         flags: flags.cast_unsigned(),
         mode: 0o640,
         resolve: 0,
-    }
+    })
 }
 
 fn read(slot: u32, size: u64, offset: Option<u64>) -> ReplayCall {
@@ -51,7 +51,7 @@ fn what_happens_as_recorded_matches() {
     tape.add(0, write(0, 50, None), Recorded::Exactly(50));
     tape.add(0, ReplayCall::Plain(Call::Fstat { slot: 0 }), OK);
     tape.add(0, ReplayCall::CloseDuplicate { slot: 0 }, OK);
-    tape.add(0, ReplayCall::Close { slot: 0 }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Close { slot: 0 }), OK);
     let shown = ground.play(&tape.replay_program());
     assert!(shown.is_clean());
     assert_eq!(shown.ledger["events"], 10);
@@ -150,7 +150,7 @@ fn differences_are_counted_and_the_first_is_told() {
     );
     tape.add(0, open(a, 3, libc::O_RDONLY), OK);
     tape.add(0, read(3, 4096, None), Recorded::Exactly(200));
-    tape.add(0, ReplayCall::Close { slot: 3 }, OK);
+    tape.add(0, ReplayCall::Plain(Call::Close { slot: 3 }), OK);
     tape.add(0, ReplayCall::Plain(Call::Fstat { slot: 3 }), OK);
     tape.add(
         0,
@@ -197,13 +197,13 @@ fn an_open_that_was_recorded_to_fail_leaves_nothing_open() {
     ground.write("t/a", 1);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    let call = ReplayCall::Open {
+    let call = ReplayCall::Plain(Call::Open {
         at: a,
         slot: None,
         flags: 0,
         mode: 0,
         resolve: 0,
-    };
+    });
     for _ in 0..3000 {
         tape.add(0, call.clone(), Recorded::Error(2));
     }
@@ -230,11 +230,11 @@ fn listings_must_agree_in_their_sum_only() {
     tape.add(0, open(d, 0, directory), OK);
     tape.add(0, list.clone(), Recorded::Exactly(302));
     tape.add(0, list.clone(), Recorded::Exactly(0));
-    let rewind = ReplayCall::Seek {
+    let rewind = ReplayCall::Plain(Call::Lseek {
         slot: 0,
         offset: 0,
         whence: 0,
-    };
+    });
     tape.add(0, rewind.clone(), Recorded::Exactly(0));
     tape.add(0, list.clone(), Recorded::Exactly(1));
     tape.add(0, list.clone(), Recorded::Exactly(301));

@@ -2,14 +2,16 @@
 
 use super::one_lane::open;
 use super::*;
+use crate::call::Call;
+use crate::program::LockKind;
 use std::os::unix::fs::symlink;
 
 const OK: Recorded = Recorded::Well;
 /// `EAGAIN`.
 const REFUSED: Recorded = Recorded::Error(11);
 
-fn range(slot: u32, kind: u32, before: u32) -> ReplayCall {
-    ReplayCall::Lock {
+fn range(slot: u32, kind: LockKind, before: LockKind) -> ReplayCall {
+    ReplayCall::Plain(Call::FcntlLock {
         slot,
         wait: false,
         kind,
@@ -17,14 +19,12 @@ fn range(slot: u32, kind: u32, before: u32) -> ReplayCall {
         offset: 0,
         size: 0,
         whence: 0,
-    }
+    })
 }
 
-fn flock(slot: u32, operation: i32) -> ReplayCall {
-    ReplayCall::Flock {
-        slot,
-        operation: operation.cast_unsigned(),
-    }
+fn flock(slot: u32, kind: LockKind) -> ReplayCall {
+    let wait = false;
+    ReplayCall::Plain(Call::Flock { slot, kind, wait })
 }
 
 /// Takers of locks after others were refused them: what each of them got.
@@ -48,23 +48,26 @@ fn taken_after(calls: &[(ReplayCall, Recorded)]) -> Value {
 
 #[test]
 fn a_lock_that_was_refused_stands_in_nobodys_way() {
-    let alone = libc::LOCK_EX | libc::LOCK_NB;
+    let alone = LockKind::Exclusive;
     let told = taken_after(&[(flock(0, alone), REFUSED), (flock(1, alone), OK)]);
     assert_eq!(told, json!([["flock", "EAGAIN", "ok", 1]]));
-    let told = taken_after(&[(range(0, 1, 2), REFUSED), (range(1, 1, 2), OK)]);
+    let told = taken_after(&[
+        (range(0, LockKind::Exclusive, LockKind::Unlock), REFUSED),
+        (range(1, LockKind::Exclusive, LockKind::Unlock), OK),
+    ]);
     assert_eq!(told, json!([["lock", "EAGAIN", "ok", 1]]));
 }
 
 #[test]
 fn who_was_refused_more_keeps_what_it_had() {
     let told = taken_after(&[
-        (range(0, 0, 2), OK),
+        (range(0, LockKind::Shared, LockKind::Unlock), OK),
         // To write, while another one reads: refused, but it goes on reading.
-        (range(0, 1, 0), REFUSED),
-        (range(1, 0, 2), OK),
-        (range(1, 1, 0), REFUSED),
-        (range(0, 2, 0), OK),
-        (range(1, 1, 0), OK),
+        (range(0, LockKind::Exclusive, LockKind::Shared), REFUSED),
+        (range(1, LockKind::Shared, LockKind::Unlock), OK),
+        (range(1, LockKind::Exclusive, LockKind::Shared), REFUSED),
+        (range(0, LockKind::Unlock, LockKind::Shared), OK),
+        (range(1, LockKind::Exclusive, LockKind::Shared), OK),
     ]);
     assert_eq!(told, json!([["lock", "EAGAIN", "ok", 1]]));
 }
@@ -81,12 +84,14 @@ fn a_path_is_refused_where_openat2_was_told_to_take_no_link() {
         rest: 4,
         ..a
     };
-    let so = |at, resolve| ReplayCall::Open {
-        at,
-        slot: None,
-        flags: 0,
-        mode: 0,
-        resolve,
+    let so = |at, resolve| {
+        ReplayCall::Plain(Call::Open {
+            at,
+            slot: None,
+            flags: 0,
+            mode: 0,
+            resolve,
+        })
     };
     // RESOLVE_NO_SYMLINKS, alone and with RESOLVE_IN_ROOT and RESOLVE_BENEATH.
     tape.add(0, so(through, 0), OK);

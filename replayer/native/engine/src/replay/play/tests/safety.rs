@@ -98,7 +98,7 @@ fn flags(flags: i32) -> u32 {
 fn openings(at: Place) -> Vec<ReplayCall> {
     let path = at.path;
     let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
-    let open = |slot, bits| ReplayCall::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX };
+    let open = |slot, bits| ReplayCall::Plain(Call::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX });
     let write = |slot| ReplayCall::Write { slot, size: 100, offset: None, vector: None };
     vec![
         open(0, libc::O_RDWR),
@@ -134,8 +134,8 @@ fn attempts(tape: &mut Tape, at: Place) -> Vec<ReplayCall> {
     calls.extend([
         ReplayCall::Plain(Call::Mkdir { at, mode: u32::MAX }),
         ReplayCall::Plain(Call::Mknod { at, mode: u32::MAX }),
-        ReplayCall::Symlink { at, target },
-        ReplayCall::Symlink { at: moved, target },
+        ReplayCall::Plain(Call::Symlink { at, target }),
+        ReplayCall::Plain(Call::Symlink { at: moved, target }),
         ReplayCall::Plain(Call::Link { at: plain, to: at, flags: u32::MAX }),
         ReplayCall::Plain(Call::Link { at, to: moved, flags: 0x400 }),
         ReplayCall::Plain(Call::Chmod { at: moved, mode: 0o777 }),
@@ -161,11 +161,11 @@ fn attempts(tape: &mut Tape, at: Place) -> Vec<ReplayCall> {
         ReplayCall::Plain(Call::Chown { at, uid: 12, gid: 12, follow: false }),
         ReplayCall::Plain(Call::Utimens { at, times: Box::new(times), follow: true }),
         ReplayCall::Plain(Call::Utimens { at, times: Box::new(times), follow: false }),
-        ReplayCall::Setxattr { on: on(true), name, size: 10, flags: 0 },
-        ReplayCall::Setxattr { on: on(false), name, size: 10, flags: 0 },
-        ReplayCall::SetList { on: on(true), mode: 0o777, flags: 0 },
-        ReplayCall::SetList { on: on(false), mode: 0o777, flags: 0 },
-        ReplayCall::Removexattr { on: on(true), name },
+        ReplayCall::Plain(Call::Setxattr { on: on(true), name, size: 10, flags: 0 }),
+        ReplayCall::Plain(Call::Setxattr { on: on(false), name, size: 10, flags: 0 }),
+        ReplayCall::Plain(Call::SetList { on: on(true), mode: 0o777, flags: 0 }),
+        ReplayCall::Plain(Call::SetList { on: on(false), mode: 0o777, flags: 0 }),
+        ReplayCall::Plain(Call::Removexattr { on: on(true), name }),
         ReplayCall::Plain(Call::Unlink { at }),
         ReplayCall::Plain(Call::Rmdir { at }),
     ]);
@@ -178,13 +178,13 @@ fn assault<K: Kernel>(place: &str) {
     let mut tape = Tape::new(1);
     let unknown = Recorded::Unknown;
     let directory = tape.at("t/d");
-    let open = ReplayCall::Open {
+    let open = ReplayCall::Plain(Call::Open {
         at: directory,
         slot: Some(60),
         flags: flags(libc::O_RDONLY | libc::O_DIRECTORY),
         mode: 0,
         resolve: 0,
-    };
+    });
     tape.add(0, open, unknown);
     for name in hostile(&outside) {
         let whole = tape.at(&name);
@@ -319,13 +319,13 @@ fn peeks<K: Kernel>() {
             continue;
         }
         let missing = Recorded::Exactly(u64::MAX);
-        let open = ReplayCall::Open {
+        let open = ReplayCall::Plain(Call::Open {
             at,
             slot: Some(0),
             flags: 0,
             mode: 0,
             resolve: 0,
-        };
+        });
         let read = ReplayCall::Read {
             slot: 0,
             size: buffer,

@@ -80,13 +80,13 @@ fn page(ground: &Ground) -> Tape {
                 Recorded::Well,
             );
         }
-        let open = ReplayCall::Open {
+        let open = ReplayCall::Plain(Call::Open {
             at: there,
             slot: Some(0),
             flags: 0,
             mode: 0,
             resolve: 0,
-        };
+        });
         tape.add(0, open, Recorded::Well);
         tape.add(
             0,
@@ -100,7 +100,11 @@ fn page(ground: &Ground) -> Tape {
             vector: None,
         };
         tape.add(0, read, Recorded::Exactly(3000));
-        tape.add(0, ReplayCall::Close { slot: 0 }, Recorded::Well);
+        tape.add(
+            0,
+            ReplayCall::Plain(Call::Close { slot: 0 }),
+            Recorded::Well,
+        );
     }
     tape
 }
