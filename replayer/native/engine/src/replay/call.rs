@@ -2,6 +2,7 @@
 
 use super::program::{PathId, Place, Slot, Subject, TextId};
 use crate::call::{Call, Operands};
+use crate::ops::Op;
 use crate::sys::Times;
 
 /// Flags of vectored calls that a file system need not have, and without which the same bytes move: `RWF_ATOMIC` and `RWF_DONTCACHE`
@@ -47,19 +48,8 @@ pub(crate) enum ReplayCall {
     },
     /// No call of the program: its thread has ended. What it did by itself before that is the pause before this call.
     End,
-    Read {
-        slot: Slot,
-        size: u64,
-        offset: Option<u64>,
-        /// Flags of a vectored call; none: it has one buffer.
-        vector: Option<u32>,
-    },
-    Write {
-        slot: Slot,
-        size: u64,
-        offset: Option<u64>,
-        vector: Option<u32>,
-    },
+    Read(DataCall),
+    Write(DataCall),
     /// `entries`: how many it returned.
     List {
         slot: Slot,
@@ -82,8 +72,9 @@ pub(crate) enum ReplayCall {
         protection: u32,
         flags: u32,
     },
-    /// A side outside of the trace is null: then the other one is read or written.
-    CopyRange {
+    /// copy_file_range, splice or sendfile. A side outside of the trace is null: then the other one is read or written.
+    Transfer {
+        op: Op,
         from: Option<Slot>,
         to: Option<Slot>,
         size: u32,
@@ -93,20 +84,6 @@ pub(crate) enum ReplayCall {
     Clone {
         from: Option<Slot>,
         to: Slot,
-    },
-    Splice {
-        from: Option<Slot>,
-        to: Option<Slot>,
-        size: u32,
-        from_offset: Option<u64>,
-        to_offset: Option<u64>,
-    },
-    /// From nowhere: the source was outside of the trace, and as many bytes are written.
-    Sendfile {
-        from: Option<Slot>,
-        to: Option<Slot>,
-        size: u64,
-        offset: Option<u64>,
     },
     /// What is open gets a name; it may have none (`O_TMPFILE`).
     LinkOpen {
@@ -129,6 +106,16 @@ pub(crate) enum ReplayCall {
     Omit {
         reason: &'static str,
     },
+}
+
+/// Where data is read or written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataCall {
+    pub(crate) slot: Slot,
+    pub(crate) size: u64,
+    pub(crate) offset: Option<u64>,
+    /// Flags of a vectored call; none: it has one buffer.
+    pub(crate) vector: Option<u32>,
 }
 
 /// Locks of a range that end with a call. No size: to the end of the file.

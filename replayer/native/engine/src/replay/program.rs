@@ -2,7 +2,7 @@
 //!
 //! What an event does is a [`ReplayCall`]; what it must wait for, when it was made and what it returned stand beside it in a [`ScheduledCall`].
 
-pub(crate) use super::call::{FAVOURS, LetGo, ReplayCall, Traced};
+pub(crate) use super::call::{DataCall, FAVOURS, LetGo, ReplayCall, Traced};
 pub(crate) use crate::call::Call;
 use std::sync::Arc;
 

@@ -3,7 +3,8 @@
 use super::tests::{imported, omitted, scheduled, source_of};
 use super::{compile_requests, compile_whole};
 use crate::replay::names::Names;
-use crate::replay::program::{Call, ReplayCall};
+use crate::replay::program::{Call, DataCall, ReplayCall};
+use replayer_trace::Op;
 use std::collections::BTreeMap;
 
 fn calls(log: &str, manifest: &str) -> (Vec<ReplayCall>, BTreeMap<&'static str, usize>) {
@@ -34,8 +35,8 @@ const VECTORS: &str = "\
 fn vectored_calls_keep_their_flags() {
     let (calls, omitted) = calls(VECTORS, "a\tf\t5000\t644\t\n");
     let asked = calls.iter().filter_map(|call| match call {
-        ReplayCall::Read { size, vector, .. } => Some(('r', *size, *vector)),
-        ReplayCall::Write { size, vector, .. } => Some(('w', *size, *vector)),
+        ReplayCall::Read(DataCall { size, vector, .. }) => Some(('r', *size, *vector)),
+        ReplayCall::Write(DataCall { size, vector, .. }) => Some(('w', *size, *vector)),
         _ => None,
     });
     assert_eq!(
@@ -156,7 +157,8 @@ fn what_is_sent_into_a_file_is_a_sendfile() {
     let (calls, _) = calls(SENT, "");
     assert!(matches!(
         calls[1],
-        ReplayCall::Sendfile {
+        ReplayCall::Transfer {
+            op: Op::Sendfile,
             from: None,
             to: Some(0),
             size: 9,

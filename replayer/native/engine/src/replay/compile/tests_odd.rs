@@ -3,7 +3,7 @@
 use super::batches::BatchBuilder;
 use super::tests::{TWO_THREADS, imported, imported_below, omitted, scheduled, source_of, whole};
 use super::*;
-use crate::replay::program::{Call, ReplayCall};
+use crate::replay::program::{Call, DataCall, ReplayCall};
 use proptest::prelude::*;
 use replayer_ops::{Flag, Op};
 use replayer_trace::Event;
@@ -71,7 +71,7 @@ fn is_bounded(call: &ReplayCall) -> bool {
             flags & !translator::OPEN_FLAGS == 0 && *mode <= 0o1777
         }
         ReplayCall::Inherit { flags, .. } => flags & 0o1300 == 0,
-        ReplayCall::Read { size, .. } | ReplayCall::Write { size, .. } => {
+        ReplayCall::Read(DataCall { size, .. }) | ReplayCall::Write(DataCall { size, .. }) => {
             *size <= replayer_trace::MOST_DATA
         }
         ReplayCall::Plain(Call::Truncate { size, .. } | Call::Ftruncate { size, .. }) => {
@@ -165,8 +165,7 @@ fn what_comes_from_outside_is_as_much_as_came() {
     let sizes = scheduled(&replay_program).into_iter().flatten();
     let moved: Vec<_> = sizes
         .filter_map(|(scheduled, _)| match scheduled.call {
-            ReplayCall::CopyRange { size, .. } => Some(u64::from(size)),
-            ReplayCall::Sendfile { size, .. } => Some(size),
+            ReplayCall::Transfer { size, .. } => Some(size),
             _ => None,
         })
         .collect();

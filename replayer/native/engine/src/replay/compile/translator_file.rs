@@ -4,7 +4,7 @@ use super::operands::{Operands, SET_STATUS};
 use super::slots::{LaneRow, NOT_OPEN, Reason};
 use super::translator::{BETWEEN_ROOTS, Translator};
 use super::translator_lock::whole_lock;
-use crate::replay::program::{Call, ReplayCall, Slot, Subject};
+use crate::replay::program::{Call, DataCall, ReplayCall, Slot, Subject};
 use crate::sys::controls::asking;
 use replayer_trace::{END_BYTES, Event, Op};
 
@@ -93,27 +93,13 @@ impl Translator<'_> {
         if to.is_none() {
             self.reads(size);
         }
-        Ok(match event.op {
-            Op::Sendfile => ReplayCall::Sendfile {
-                from,
-                to,
-                size,
-                offset: from_offset,
-            },
-            Op::Splice => ReplayCall::Splice {
-                from,
-                to,
-                size: short,
-                from_offset,
-                to_offset,
-            },
-            _ => ReplayCall::CopyRange {
-                from,
-                to,
-                size: short,
-                from_offset,
-                to_offset,
-            },
+        Ok(ReplayCall::Transfer {
+            op: event.op,
+            from,
+            to,
+            size: short,
+            from_offset,
+            to_offset,
         })
     }
 }
@@ -125,30 +111,12 @@ fn data_call(
 ) -> Result<Option<ReplayCall>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
-        Op::Read | Op::Pread => ReplayCall::Read {
-            slot,
-            size: translator.reads(operands.data()?),
-            offset: placed(event.op, &operands)?,
-            vector: None,
-        },
-        Op::Readv | Op::Preadv => ReplayCall::Read {
-            slot,
-            size: translator.reads(operands.vector_data()?),
-            offset: placed(event.op, &operands)?,
-            vector: Some(operands.vector_flags()?),
-        },
-        Op::Write | Op::Pwrite => ReplayCall::Write {
-            slot,
-            size: operands.data()?,
-            offset: placed(event.op, &operands)?,
-            vector: None,
-        },
-        Op::Writev | Op::Pwritev => ReplayCall::Write {
-            slot,
-            size: operands.vector_data()?,
-            offset: placed(event.op, &operands)?,
-            vector: Some(operands.vector_flags()?),
-        },
+        Op::Read | Op::Pread | Op::Readv | Op::Preadv => {
+            let call = moved(slot, event)?;
+            translator.reads(call.size);
+            ReplayCall::Read(call)
+        }
+        Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => ReplayCall::Write(moved(slot, event)?),
         Op::Lseek => ReplayCall::Plain(Call::Lseek {
             slot,
             offset: event.offset.unwrap_or(0).cast_unsigned(),
@@ -162,12 +130,21 @@ fn data_call(
     }))
 }
 
-/// The position of a call that has one.
-fn placed(op: Op, operands: &Operands<'_>) -> Result<Option<u64>, Reason> {
-    match op {
-        Op::Pread | Op::Pwrite | Op::Preadv | Op::Pwritev => operands.offset().map(Some),
-        _ => Ok(None),
-    }
+/// What a call reads or writes.
+fn moved(slot: Slot, event: &Event) -> Result<DataCall, Reason> {
+    let operands = Operands(event);
+    let is_vectored = matches!(event.op, Op::Readv | Op::Preadv | Op::Writev | Op::Pwritev);
+    let is_placed = matches!(event.op, Op::Pread | Op::Pwrite | Op::Preadv | Op::Pwritev);
+    Ok(DataCall {
+        slot,
+        size: if is_vectored {
+            operands.vector_data()?
+        } else {
+            operands.data()?
+        },
+        offset: is_placed.then(|| operands.offset()).transpose()?,
+        vector: is_vectored.then(|| operands.vector_flags()).transpose()?,
+    })
 }
 
 fn state_call(

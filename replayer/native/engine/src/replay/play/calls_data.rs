@@ -4,76 +4,34 @@ use super::check::{Allowance, Got, Verdict};
 use super::lane_replay::{Act, Ended, LaneReplay, Replayed};
 use super::slots::Held;
 use crate::ops::Op;
-use crate::replay::program::{FAVOURS, Recorded, ReplayCall, ScheduledCall, Slot};
+use crate::replay::program::{DataCall, FAVOURS, Recorded, ReplayCall, ScheduledCall, Slot};
 use crate::sys::data::{self, Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
 use crate::sys::{Answer, Kernel};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
-/// Where data is read or written.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    slot: Slot,
-    size: u64,
-    offset: Option<u64>,
-    /// Flags of a vectored call.
-    vector: Option<u32>,
-}
-
-/// A side of a transfer.
+/// A file, if it is one of the trace, and a position in it.
 type Side = (Option<Slot>, Option<u64>);
 
 impl<'a, K: Kernel> LaneReplay<'a, K> {
     #[inline(never)]
     pub(super) fn enact_data(&mut self, scheduled: &ScheduledCall) -> Replayed {
         match &scheduled.call {
-            ReplayCall::Read {
-                slot,
-                size,
-                offset,
-                vector,
-            } => {
-                let op = match (offset, vector) {
-                    (None, None) => Op::Read,
-                    (Some(_), None) => Op::Pread,
-                    (None, Some(_)) => Op::Readv,
-                    (Some(_), Some(_)) => Op::Preadv,
-                };
-                let extent = Extent {
-                    slot: *slot,
-                    size: *size,
-                    offset: *offset,
-                    vector: *vector,
-                };
-                self.read(scheduled, op, extent)
+            ReplayCall::Read(extent) => {
+                let ops = [Op::Read, Op::Pread, Op::Readv, Op::Preadv];
+                self.read(scheduled, extent.op(ops), *extent)
             }
-            ReplayCall::Write {
-                slot,
-                size,
-                offset,
-                vector,
-            } => {
-                let op = match (offset, vector) {
-                    (None, None) => Op::Write,
-                    (Some(_), None) => Op::Pwrite,
-                    (None, Some(_)) => Op::Writev,
-                    (Some(_), Some(_)) => Op::Pwritev,
-                };
-                let extent = Extent {
-                    slot: *slot,
-                    size: *size,
-                    offset: *offset,
-                    vector: *vector,
-                };
-                self.write(scheduled, op, extent)
+            ReplayCall::Write(extent) => {
+                let ops = [Op::Write, Op::Pwrite, Op::Writev, Op::Pwritev];
+                self.write(scheduled, extent.op(ops), *extent)
             }
             ReplayCall::List { slot, size } => self.list(scheduled, *slot, *size),
             _ => Ok(()),
         }
     }
 
-    fn read(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Replayed {
-        let Extent {
+    fn read(&mut self, scheduled: &ScheduledCall, op: Op, extent: DataCall) -> Replayed {
+        let DataCall {
             slot,
             size,
             offset,
@@ -104,8 +62,8 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         setting.written.slice(self.thread_state.user, turn, size)
     }
 
-    fn write(&mut self, scheduled: &ScheduledCall, op: Op, extent: Extent) -> Replayed {
-        let Extent {
+    fn write(&mut self, scheduled: &ScheduledCall, op: Op, extent: DataCall) -> Replayed {
+        let DataCall {
             slot,
             size,
             offset,
@@ -199,7 +157,8 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     #[inline(never)]
     pub(super) fn enact_transfer(&mut self, scheduled: &ScheduledCall) -> Replayed {
         match &scheduled.call {
-            ReplayCall::CopyRange {
+            ReplayCall::Transfer {
+                op,
                 from,
                 to,
                 size,
@@ -207,25 +166,9 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 to_offset,
             } => {
                 let sides = ((*from, *from_offset), (*to, *to_offset));
-                self.copy_range(scheduled, Op::CopyFileRange, sides, u64::from(*size))
-            }
-            ReplayCall::Splice {
-                from,
-                to,
-                size,
-                from_offset,
-                to_offset,
-            } => {
-                let sides = ((*from, *from_offset), (*to, *to_offset));
-                self.splice(scheduled, sides, u64::from(*size))
+                self.transfer(scheduled, *op, sides, u64::from(*size))
             }
             ReplayCall::Clone { from, to } => self.clone_file(scheduled, *from, *to),
-            ReplayCall::Sendfile {
-                from,
-                to,
-                size,
-                offset,
-            } => self.send(scheduled, (*from, *offset), (*to, *size)),
             ReplayCall::Map {
                 slot,
                 offset,
@@ -243,15 +186,20 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         }
     }
 
-    fn send(
+    /// One side of a splice is a pipe, which is outside of every trace: what goes there is sent to nowhere, what comes is written.
+    fn transfer(
         &mut self,
         scheduled: &ScheduledCall,
-        from: Side,
-        (to, size): (Option<Slot>, u64),
+        op: Op,
+        sides: (Side, Side),
+        size: u64,
     ) -> Replayed {
-        match from.0 {
-            Some(slot) => self.sendfile(scheduled, Op::Sendfile, (slot, from.1), (to, size)),
-            None => self.copy_range(scheduled, Op::Sendfile, (from, (to, None)), size),
+        let ((from, offset), (to, _)) = sides;
+        match (op, from, to) {
+            (Op::Sendfile, Some(from), _) | (Op::Splice, Some(from), None) => {
+                self.sendfile(scheduled, op, (from, offset), (to, size))
+            }
+            _ => self.copy_range(scheduled, op, sides, size),
         }
     }
 
@@ -263,7 +211,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         size: u64,
     ) -> Replayed {
         let ((from, from_offset), (to, to_offset)) = sides;
-        let extent = |slot, offset| Extent {
+        let extent = |slot, offset| DataCall {
             slot,
             size,
             offset,
@@ -287,21 +235,6 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         match called {
             Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
             None => self.no_file(scheduled, op, from),
-        }
-    }
-
-    /// One side of a splice is a pipe, which is outside of every trace: what goes there is sent to nowhere, what comes is written.
-    fn splice(
-        &mut self,
-        scheduled: &ScheduledCall,
-        (from, to): (Side, Side),
-        size: u64,
-    ) -> Replayed {
-        match (from.0, to.0) {
-            (Some(slot), None) => {
-                self.sendfile(scheduled, Op::Splice, (slot, from.1), (None, size))
-            }
-            _ => self.copy_range(scheduled, Op::Splice, (from, to), size),
         }
     }
 
@@ -358,6 +291,18 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         match called {
             Some((act, ended, _)) => self.settle(scheduled, act, ended),
             None => self.no_file(scheduled, Op::Mmap, slot),
+        }
+    }
+}
+
+impl DataCall {
+    /// One of an op at the position of the file, one at a position of its own, and the same two of vectored calls.
+    fn op(&self, [plain, placed, vectored, both]: [Op; 4]) -> Op {
+        match (self.offset, self.vector) {
+            (None, None) => plain,
+            (Some(_), None) => placed,
+            (None, Some(_)) => vectored,
+            (Some(_), Some(_)) => both,
         }
     }
 }

@@ -4,8 +4,8 @@ use crate::interpreter::{FailedOp, Halt, Journal, Setting};
 use crate::overhead::setting;
 use crate::program::{EntryKind, Replay, ReplayPace};
 use crate::replay::program::{
-    CallBatch, CallBatches, Entry, PathId, Paths, Place, Recorded, ReplayCall, ReplayProgram,
-    ScheduledCall, Script, Span, TextId, Wait,
+    CallBatch, CallBatches, DataCall, Entry, PathId, Paths, Place, Recorded, ReplayCall,
+    ReplayProgram, ScheduledCall, Script, Span, TextId, Wait,
 };
 use crate::sys::{Folder, Guarded, Jailed, Kernel, Null, own_folder_state};
 use crate::thread_state::ThreadState;

@@ -30,19 +30,19 @@ fn absurd(size: u64) -> Vec<ReplayCall> {
 fn moves(tape: &mut Tape, size: u64) {
     for offset in [None, Some(u64::MAX), Some((1 << 63) - 1)] {
         for vector in [None, Some(0), Some(2)] {
-            let read = ReplayCall::Read {
+            let read = ReplayCall::Read(DataCall {
                 slot: 0,
                 size,
                 offset,
                 vector,
-            };
+            });
             tape.add(0, read, UNKNOWN);
-            let write = ReplayCall::Write {
+            let write = ReplayCall::Write(DataCall {
                 slot: 0,
                 size: size.min(1 << 20),
                 offset: offset.or(Some(0)),
                 vector,
-            };
+            });
             tape.add(0, write, UNKNOWN);
         }
     }

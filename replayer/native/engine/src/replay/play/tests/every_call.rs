@@ -1,5 +1,6 @@
 use super::one_lane::{open, write};
 use super::*;
+use crate::ops::Op;
 use crate::program::LockKind;
 use crate::replay::program::{Call, Subject};
 use crate::sys::{Through, Time, Times};
@@ -66,14 +67,14 @@ fn transfers(at: PerformanceId) -> ReplayCalls {
     let (from, to, offset) = (Some(1), Some(2), Some(0));
     vec![
         (open(at.g, 2, NEW), OK),
-        (ReplayCall::CopyRange { from, to, size: 4096, from_offset: offset, to_offset: offset }, exactly(4096)),
-        (ReplayCall::CopyRange { from: None, to, size: 10, from_offset: None, to_offset: Some(4096) }, exactly(10)),
-        (ReplayCall::CopyRange { from, to: None, size: 10, from_offset: offset, to_offset: None }, exactly(10)),
-        (ReplayCall::Sendfile { from, to: None, size: 100, offset }, exactly(100)),
-        (ReplayCall::Sendfile { from, to, size: 100, offset }, exactly(100)),
-        (ReplayCall::Sendfile { from: None, to, size: 100, offset: None }, exactly(100)),
-        (ReplayCall::Splice { from, to: None, size: 100, from_offset: offset, to_offset: None }, exactly(100)),
-        (ReplayCall::Splice { from: None, to, size: 100, from_offset: None, to_offset: offset }, exactly(100)),
+        (ReplayCall::Transfer { op: Op::CopyFileRange, from, to, size: 4096, from_offset: offset, to_offset: offset }, exactly(4096)),
+        (ReplayCall::Transfer { op: Op::CopyFileRange, from: None, to, size: 10, from_offset: None, to_offset: Some(4096) }, exactly(10)),
+        (ReplayCall::Transfer { op: Op::CopyFileRange, from, to: None, size: 10, from_offset: offset, to_offset: None }, exactly(10)),
+        (ReplayCall::Transfer { op: Op::Sendfile, from, to: None, size: 100, from_offset: offset, to_offset: None }, exactly(100)),
+        (ReplayCall::Transfer { op: Op::Sendfile, from, to, size: 100, from_offset: offset, to_offset: None }, exactly(100)),
+        (ReplayCall::Transfer { op: Op::Sendfile, from: None, to, size: 100, from_offset: None, to_offset: None }, exactly(100)),
+        (ReplayCall::Transfer { op: Op::Splice, from, to: None, size: 100, from_offset: offset, to_offset: None }, exactly(100)),
+        (ReplayCall::Transfer { op: Op::Splice, from: None, to, size: 100, from_offset: None, to_offset: offset }, exactly(100)),
         (ReplayCall::Clone { from, to: 2 }, Recorded::Error(95)),
     ]
 }

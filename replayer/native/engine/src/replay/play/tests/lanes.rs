@@ -306,12 +306,12 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
         resolve: 0,
     });
     let opened = tape.add(0, open, Recorded::Well);
-    let write = ReplayCall::Write {
+    let write = ReplayCall::Write(DataCall {
         slot: 9,
         size: 5000,
         offset: None,
         vector: None,
-    };
+    });
     let wait = |lane, row| [Wait { lane, row }];
     let written = tape.add_after(1, write, Recorded::Exactly(5000), &wait(0, opened));
     tape.add_after(

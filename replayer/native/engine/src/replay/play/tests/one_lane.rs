@@ -15,21 +15,21 @@ pub(super) fn open(at: Place, slot: u32, flags: i32) -> ReplayCall {
 }
 
 fn read(slot: u32, size: u64, offset: Option<u64>) -> ReplayCall {
-    ReplayCall::Read {
+    ReplayCall::Read(DataCall {
         slot,
         size,
         offset,
         vector: None,
-    }
+    })
 }
 
 pub(super) fn write(slot: u32, size: u64, offset: Option<u64>) -> ReplayCall {
-    ReplayCall::Write {
+    ReplayCall::Write(DataCall {
         slot,
         size,
         offset,
         vector: None,
-    }
+    })
 }
 
 #[test]
@@ -73,12 +73,12 @@ fn calls_larger_than_the_buffers_are_made_as_one() {
     tape.add(0, write(0, size, None), Recorded::Exactly(size));
     tape.add(0, write(0, 9000, Some(size)), Recorded::Exactly(9000));
     tape.add(0, read(0, size, Some(0)), Recorded::Exactly(size));
-    let vector = ReplayCall::Read {
+    let vector = ReplayCall::Read(DataCall {
         slot: 0,
         size: 100,
         offset: None,
         vector: Some(0),
-    };
+    });
     tape.add(0, vector, Recorded::Exactly(100));
     assert!(ground.play(&tape.replay_program()).is_clean());
 }
@@ -89,18 +89,18 @@ fn flags_of_vectored_calls_are_passed_on() {
     ground.write("t/a", 5000);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    let at_end = ReplayCall::Write {
+    let at_end = ReplayCall::Write(DataCall {
         slot: 0,
         size: 10,
         offset: Some(0),
         vector: Some(libc::RWF_APPEND.cast_unsigned() | libc::RWF_DSYNC.cast_unsigned()),
-    };
-    let on = ReplayCall::Read {
+    });
+    let on = ReplayCall::Read(DataCall {
         slot: 0,
         size: 5000,
         offset: None,
         vector: Some(libc::RWF_HIPRI.cast_unsigned()),
-    };
+    });
     tape.add(0, open(a, 0, libc::O_RDWR), OK);
     tape.add(0, at_end, Recorded::Exactly(10));
     tape.add(0, on, Recorded::Exactly(5000));
@@ -115,12 +115,12 @@ fn favour(recorded: Recorded) -> (u64, Shown) {
     ground.write("t/a", 0);
     let mut tape = Tape::new(1);
     let a = tape.at("t/a");
-    let uncached = ReplayCall::Write {
+    let uncached = ReplayCall::Write(DataCall {
         slot: 0,
         size: 10,
         offset: None,
         vector: Some(0x80),
-    };
+    });
     tape.add(0, open(a, 0, libc::O_RDWR), OK);
     tape.add(0, uncached, recorded);
     let shown = ground.play(&tape.replay_program());

@@ -99,7 +99,7 @@ fn openings(at: Place) -> Vec<ReplayCall> {
     let path = at.path;
     let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
     let open = |slot, bits| ReplayCall::Plain(Call::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX });
-    let write = |slot| ReplayCall::Write { slot, size: 100, offset: None, vector: None };
+    let write = |slot| ReplayCall::Write(DataCall { slot, size: 100, offset: None, vector: None });
     vec![
         open(0, libc::O_RDWR),
         write(0),
@@ -326,12 +326,12 @@ fn peeks<K: Kernel>() {
             mode: 0,
             resolve: 0,
         });
-        let read = ReplayCall::Read {
+        let read = ReplayCall::Read(DataCall {
             slot: 0,
             size: buffer,
             offset: None,
             vector: None,
-        };
+        });
         tape.add(0, open, missing);
         tape.add(0, read, missing);
         tape.add(0, ReplayCall::CloseSilently { slot: 0 }, Recorded::Unknown);

@@ -93,12 +93,12 @@ fn page(ground: &Ground) -> Tape {
             ReplayCall::Plain(Call::Fstat { slot: 0 }),
             Recorded::Well,
         );
-        let read = ReplayCall::Read {
+        let read = ReplayCall::Read(DataCall {
             slot: 0,
             size: 8192,
             offset: None,
             vector: None,
-        };
+        });
         tape.add(0, read, Recorded::Exactly(3000));
         tape.add(
             0,
