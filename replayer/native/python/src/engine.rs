@@ -43,7 +43,7 @@ pub(crate) fn trace_check_order(py: Python<'_>, trace: &str, log: &str) -> PyRes
 }
 
 fn stuck(stuck: Vec<StuckData>) -> Vec<Stuck> {
-    stuck.into_iter().map(Stuck).collect()
+    stuck.into_iter().map(Stuck::from).collect()
 }
 
 #[pymethods]
@@ -201,7 +201,7 @@ impl Engine {
 
     fn drain_outcomes(&self, py: Python<'_>) -> Vec<Outcome> {
         let outcomes = py.detach(|| self.inner.drain_outcomes());
-        outcomes.into_iter().map(Outcome).collect()
+        outcomes.into_iter().map(Outcome::from).collect()
     }
 
     fn run_queue_delay_ns(&self, py: Python<'_>) -> u64 {
@@ -283,57 +283,45 @@ impl Transaction {
 }
 
 /// An op that has been in the kernel for longer than the limit.
-#[pyclass(frozen, module = "replayer._native")]
-pub(crate) struct Stuck(pub(crate) StuckData);
+#[pyclass(frozen, get_all, module = "replayer._native")]
+pub(crate) struct Stuck {
+    user: u32,
+    target: u16,
+    op: &'static str,
+    path: String,
+    age_ns: u64,
+}
 
-#[pymethods]
-impl Stuck {
-    #[getter]
-    fn user(&self) -> u32 {
-        self.0.user
-    }
-    #[getter]
-    fn target(&self) -> u16 {
-        self.0.target
-    }
-    #[getter]
-    fn op(&self) -> &'static str {
-        self.0.op
-    }
-    #[getter]
-    fn path(&self) -> String {
-        String::from_utf8_lossy(&self.0.path).into_owned()
-    }
-    #[getter]
-    fn age_ns(&self) -> u64 {
-        self.0.age_ns
+impl From<StuckData> for Stuck {
+    fn from(stuck: StuckData) -> Self {
+        Self {
+            user: stuck.user,
+            target: stuck.target,
+            op: stuck.op,
+            path: String::from_utf8_lossy(&stuck.path).into_owned(),
+            age_ns: stuck.age_ns,
+        }
     }
 }
 
 /// The answer to one submitted command of an interactive user.
-#[pyclass(frozen, module = "replayer._native")]
-pub(crate) struct Outcome(pub(crate) OutcomeData);
+#[pyclass(frozen, get_all, module = "replayer._native")]
+pub(crate) struct Outcome {
+    ticket: u64,
+    value: u64,
+    outcome: &'static str,
+    expected: bool,
+    service_ns: u64,
+}
 
-#[pymethods]
-impl Outcome {
-    #[getter]
-    fn ticket(&self) -> u64 {
-        self.0.ticket
-    }
-    #[getter]
-    fn value(&self) -> u64 {
-        self.0.value
-    }
-    #[getter]
-    fn outcome(&self) -> &'static str {
-        outcome_name(self.0.outcome)
-    }
-    #[getter]
-    fn expected(&self) -> bool {
-        self.0.expected
-    }
-    #[getter]
-    fn service_ns(&self) -> u64 {
-        self.0.service_ns
+impl From<OutcomeData> for Outcome {
+    fn from(answer: OutcomeData) -> Self {
+        Self {
+            ticket: answer.ticket,
+            value: answer.value,
+            outcome: outcome_name(answer.outcome),
+            expected: answer.expected,
+            service_ns: answer.service_ns,
+        }
     }
 }

@@ -317,7 +317,17 @@ pub(crate) enum Kind<'a> {
     Other,
 }
 
-impl Kind<'_> {
+impl<'a> Kind<'a> {
+    pub(crate) fn file(op: Op, file: FileArg<'a>, args: Args<'a>) -> Self {
+        Self::File { op, file, args }
+    }
+
+    /// An open of which the log shows no more than the path and the arguments.
+    pub(crate) fn open(path: PathArg<'a>, args: Args<'a>) -> Self {
+        let shown = None;
+        Self::Open { path, args, shown }
+    }
+
     /// Whether others may have what it lets go before it returns.
     pub(crate) fn lets_go(&self) -> bool {
         match self {

@@ -329,10 +329,7 @@ impl Journal {
             self.recorder.log(&Event::Error {
                 t_ns: end_ns.saturating_sub(self.engine_begin_ns),
                 user: self.thread_state.user,
-                target: self.target,
-                transaction: self.transaction,
-                op: op as u8,
-                outcome,
+                kind,
                 path: path.clone(),
             });
         }

@@ -21,10 +21,7 @@ pub(crate) enum Event {
     Error {
         t_ns: u64,
         user: u32,
-        target: u16,
-        transaction: u16,
-        op: u8,
-        outcome: u8,
+        kind: ErrorKind,
         path: Vec<u8>,
     },
     /// It has been in the kernel for longer than the limit.
@@ -102,26 +99,17 @@ impl Journal {
             Event::Error {
                 t_ns,
                 user,
-                target,
-                transaction,
-                op,
-                outcome,
+                kind,
                 path,
             } => {
-                let kind = ErrorKind {
-                    target: *target,
-                    transaction: *transaction,
-                    op: *op,
-                    outcome: *outcome,
-                };
-                let count = self.errors.entry((self.warms_up, kind)).or_default();
+                let count = self.errors.entry((self.warms_up, *kind)).or_default();
                 if *count == FIRST_ERRORS {
                     return;
                 }
                 *count += 1;
-                let call = call(*user, *target, *op, path);
-                let (transaction, outcome) =
-                    (quoted(&names.name(*transaction)), outcome_name(*outcome));
+                let call = call(*user, kind.target, kind.op, path);
+                let transaction = quoted(&names.name(kind.transaction));
+                let outcome = outcome_name(kind.outcome);
                 let rest = format!(r#"{call},"transaction":{transaction},"outcome":"{outcome}""#);
                 self.line(*t_ns, "error", &rest);
             }

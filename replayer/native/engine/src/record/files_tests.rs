@@ -132,10 +132,12 @@ fn log_many_errors(recorder: &Recorder, target: u16) {
         recorder.log(&Event::Error {
             t_ns: 1,
             user: 0,
-            target,
-            transaction: 1,
-            op: STAT,
-            outcome: 2,
+            kind: ErrorKind {
+                target,
+                transaction: 1,
+                op: STAT,
+                outcome: 2,
+            },
             path: b"a".to_vec(),
         });
     }
@@ -169,24 +171,21 @@ fn the_first_errors_and_every_hang_get_a_line() {
     let directory = tempfile::tempdir().unwrap();
     let recorder = hour(Some(directory.path()));
     let (t_ns, user, target, op) = (1_500_000_000, 4, 0, STAT);
-    for _ in 0..30 {
-        let path = b"a\"\xff".to_vec();
-        recorder.log(&Event::Error {
-            t_ns,
-            user,
-            target,
-            transaction: 1,
-            op,
-            outcome: 28,
-            path,
-        });
-    }
     let kind = ErrorKind {
         target,
         transaction: 1,
         op,
         outcome: 28,
     };
+    for _ in 0..30 {
+        let path = b"a\"\xff".to_vec();
+        recorder.log(&Event::Error {
+            t_ns,
+            user,
+            kind,
+            path,
+        });
+    }
     assert!(!recorder.error_wanted(kind));
     assert!(recorder.error_wanted(ErrorKind { outcome: 5, ..kind }));
     let age_ns = 6_000_000_000;

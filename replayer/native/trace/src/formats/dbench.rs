@@ -142,12 +142,8 @@ impl Client {
     ) -> Result<bool, TraceError> {
         match (parsed.command, parsed.numbers.as_slice()) {
             (b"Close", [fnum, ..]) => {
-                self.call(
-                    tracker,
-                    "close",
-                    outcome,
-                    &Kind::Close(FileArg::plain(*fnum)),
-                )?;
+                let kind = Kind::Close(FileArg::plain(*fnum));
+                self.call(tracker, "close", outcome, &kind)?;
             }
             (b"ReadX", [fnum, offset, size, got, ..]) => {
                 self.io(tracker, Op::Pread, *fnum, (*offset, *size, *got), outcome)?;
@@ -363,11 +359,7 @@ impl Client {
             ..Args::default()
         };
         let outcome = returning(outcome, fnum);
-        let kind = Kind::Open {
-            path: PathArg::plain(path),
-            args,
-            shown: None,
-        };
+        let kind = Kind::open(PathArg::plain(path), args);
         self.call(tracker, "open", outcome, &kind)
     }
 
@@ -379,23 +371,15 @@ impl Client {
             flags: Some(O_DIRECTORY),
             ..Args::default()
         };
-        let kind = Kind::Open {
-            path: PathArg::plain(path),
-            args,
-            shown: None,
-        };
+        let kind = Kind::open(PathArg::plain(path), args);
         self.call(tracker, "open", Outcome::Value(LISTING), &kind)?;
         let args = Args {
             size: Some(32 << 10),
             ..Args::default()
         };
         self.on_file(tracker, Op::Getdents, LISTING, args, Outcome::Value(0))?;
-        self.call(
-            tracker,
-            "close",
-            Outcome::Value(0),
-            &Kind::Close(FileArg::plain(LISTING)),
-        )
+        let kind = Kind::Close(FileArg::plain(LISTING));
+        self.call(tracker, "close", Outcome::Value(0), &kind)
     }
 }
 

@@ -124,11 +124,7 @@ impl Job {
             flags: Some(O_RDWR),
             ..Args::default()
         };
-        let kind = Kind::Open {
-            path,
-            args,
-            shown: None,
-        };
+        let kind = Kind::open(path, args);
         self.call(tracker, "open", file, &kind)
     }
 

@@ -35,7 +35,7 @@ impl Translator<'_> {
         if event.op == Op::Lock {
             return self.record_lock(lane_row, slot, event);
         }
-        let finders = [data_call, state_call, range_call, command_call];
+        let finders = [data_call, plain_call, command_call];
         for find in finders {
             if let Some(call) = find(self, slot, event)? {
                 return Ok(call);
@@ -147,7 +147,7 @@ fn moved(slot: Slot, event: &Event) -> Result<DataCall, Reason> {
     })
 }
 
-fn state_call(
+fn plain_call(
     translator: &mut Translator<'_>,
     slot: Slot,
     event: &Event,
@@ -183,17 +183,6 @@ fn state_call(
             times: Box::new(operands.times()),
             through: translator.through(event),
         },
-        _ => return Ok(None),
-    })))
-}
-
-fn range_call(
-    _: &mut Translator<'_>,
-    slot: Slot,
-    event: &Event,
-) -> Result<Option<ReplayCall>, Reason> {
-    let operands = Operands(event);
-    Ok(Some(ReplayCall::Plain(match event.op {
         Op::SyncFileRange => Call::SyncRange {
             slot,
             offset: operands.offset()?,

@@ -77,13 +77,7 @@ impl<'a: 'c, 'c, K: Kernel> Executor<'c> for EventExecutor<'_, 'a, 'c, K> {
         (from, to): (&Place, &Place),
         call: impl FnOnce(&K, At<'_>, At<'_>) -> Answer,
     ) -> Replayed {
-        let (lane_replay, act) = (
-            self.lane_replay,
-            Act {
-                op,
-                path: from.path,
-            },
-        );
+        let (lane_replay, act) = (self.lane_replay, Act::new(op, from.path));
         let ((from, held_from), (to, held_to)) = (lane_replay.seen(*from), lane_replay.seen(*to));
         let ended = lane_replay.measure(act, |kernel| call(kernel, from, to));
         drop((held_from, held_to));
@@ -106,7 +100,7 @@ impl<'a: 'c, 'c, K: Kernel> Executor<'c> for EventExecutor<'_, 'a, 'c, K> {
                 });
             }
         };
-        let act = Act { op, path };
+        let act = Act::new(op, path);
         let whole = lane_replay.performance.names.path(path);
         let ended = lane_replay.measure(act, |kernel| call(kernel, Attributed::Path(whole, links)));
         lane_replay.settle(self.scheduled, act, ended)
@@ -277,7 +271,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         call: impl FnOnce(&K, At<'_>) -> Answer,
     ) -> Replayed {
         let path = place.path;
-        let act = Act { op, path };
+        let act = Act::new(op, path);
         let (at, held) = self.seen(place);
         let ended = self.measure(act, |kernel| call(kernel, at));
         drop(held);
@@ -309,7 +303,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     ) -> Option<(Act, Ended, Held<'a>)> {
         let held = self.performance.slots.hold(slot)?;
         let path = held.path();
-        let act = Act { op, path };
+        let act = Act::new(op, path);
         let file = held.file;
         let ended = self.measure(act, |_| call(file));
         Some((act, ended, held))
@@ -319,7 +313,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     #[cold]
     pub(super) fn no_file(&mut self, scheduled: &ScheduledCall, op: Op, slot: Slot) -> Replayed {
         let path = self.performance.slots.path_of(slot);
-        self.lost(scheduled, Act { op, path }, Errno::BADF)
+        self.lost(scheduled, Act::new(op, path), Errno::BADF)
     }
 
     fn fcntl(
@@ -347,7 +341,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         let Some(held) = self.performance.slots.hold(slot) else {
             return self.no_file(scheduled, op, slot);
         };
-        let act = Act { op, path };
+        let act = Act::new(op, path);
         let (to, held_to) = self.seen(to);
         let ended = self.measure(act, |kernel| kernel.link_open(held.file, to));
         drop((held, held_to));
@@ -361,7 +355,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         how: How,
     ) -> Replayed {
         let path = place.path;
-        let act = Act { op: Op::Open, path };
+        let act = Act::new(Op::Open, path);
         let (at, held) = self.seen(place);
         let mut opened = None;
         let ended = self.measure(act, |kernel| {
@@ -375,7 +369,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             (Some(file), None) => {
                 // It was recorded to fail: a divergence, and nobody knows the descriptor.
                 let op = Op::Close;
-                let _closed = self.untimed(Act { op, path }, |_| close(file));
+                let _closed = self.untimed(Act::new(op, path), |_| close(file));
             }
             (None, Some(slot)) => self.performance.slots.name(slot, path),
             (None, None) => {}
@@ -398,7 +392,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         let op = Op::Close;
         match self.performance.slots.take(slot) {
             Taken::File(file, path) => {
-                let act = Act { op, path };
+                let act = Act::new(op, path);
                 let ended = self.measure(act, |_| close(file));
                 self.settle(scheduled, act, ended)
             }
@@ -416,7 +410,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             return self.no_file(scheduled, op, slot);
         };
         let path = held.path();
-        let act = Act { op, path };
+        let act = Act::new(op, path);
         match duplicate(held.file) {
             Ok(file) => {
                 let ended = self.measure(act, |_| close(file));
@@ -428,10 +422,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
 
     fn close_silently(&mut self, scheduled: &ScheduledCall, slot: Slot) {
         if let Taken::File(file, path) = self.performance.slots.take(slot) {
-            let act = Act {
-                op: Op::Close,
-                path,
-            };
+            let act = Act::new(Op::Close, path);
             // No call of the program, so its result is none either.
             let _closed = self.untimed(act, |_| close(file));
         }
@@ -457,7 +448,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             resolve: 0,
         }
         .tamed();
-        let opened = self.untimed(Act { op: Op::Open, path }, |kernel| kernel.open(at, how));
+        let opened = self.untimed(Act::new(Op::Open, path), |kernel| kernel.open(at, how));
         self.kernel.tidy();
         if self.is_broken_off(&opened) {
             return Err(Halt::Cut);
@@ -469,10 +460,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         self.keep(slot, file, (path, flags));
         let offset = i64::try_from(offset).unwrap_or(0);
         if offset > 0 {
-            let act = Act {
-                op: Op::Lseek,
-                path,
-            };
+            let act = Act::new(Op::Lseek, path);
             let positioned = self.untimed(act, |_| lseek(file, offset, 0));
             if self.is_broken_off(&positioned) {
                 return Err(Halt::Cut);

@@ -8,7 +8,7 @@ use crate::replay::program::{DataCall, FAVOURS, Recorded, ReplayCall, ScheduledC
 use crate::sys::data::{self, Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
 use crate::sys::{Answer, Kernel};
 use rustix::io::Errno;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 
 /// A file, if it is one of the trace, and a position in it.
 type Side = (Option<Slot>, Option<u64>);
@@ -39,14 +39,24 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         } = extent;
         let buffer = self.scratch.first(size);
         let is_whole = buffer.holds(size);
-        let called = self.called(op, slot, |file| match offset {
+        self.moves(scheduled, op, slot, |file| match offset {
             None if is_whole && vector.is_none() => data::read(file, buffer),
             Some(offset) if is_whole && vector.is_none() => data::pread(file, buffer, offset),
             _ => with_favours(scheduled.recorded, vector, |flags| {
                 readv(file, buffer, (offset, size), flags)
             }),
-        });
-        match called {
+        })
+    }
+
+    /// Make a call on the file of a slot that returns how many bytes it moved.
+    fn moves(
+        &mut self,
+        scheduled: &ScheduledCall,
+        op: Op,
+        slot: Slot,
+        call: impl FnOnce(RawFd) -> Answer,
+    ) -> Replayed {
+        match self.called(op, slot, call) {
             Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
             None => self.no_file(scheduled, op, slot),
         }
@@ -71,17 +81,13 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         } = extent;
         let bytes = self.bytes(slot, size);
         let is_whole = bytes.len() as u64 == size;
-        let called = self.called(op, slot, |file| match offset {
+        self.moves(scheduled, op, slot, |file| match offset {
             None if is_whole && vector.is_none() => data::write(file, bytes),
             Some(offset) if is_whole && vector.is_none() => data::pwrite(file, bytes, offset),
             _ => with_favours(scheduled.recorded, vector, |flags| {
                 writev(file, bytes, (offset, size), flags)
             }),
-        });
-        match called {
-            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
-            None => self.no_file(scheduled, op, slot),
-        }
+        })
     }
 
     fn list(&mut self, scheduled: &ScheduledCall, slot: Slot, size: u64) -> Replayed {
@@ -129,7 +135,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 let filled = listing.fill(held.file, u64::MAX)?;
                 Ok(listing.entries(filled))
             };
-            let (rest, ended_by) = self.untimed(Act { op, path }, |_| rest_of(next));
+            let (rest, ended_by) = self.untimed(Act::new(op, path), |_| rest_of(next));
             if self.is_broken_off(&ended_by) {
                 return self.break_off(scheduled, act, ended);
             }
@@ -230,12 +236,9 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             return self.no_file(scheduled, op, to);
         };
         let into = (target.file, to_offset);
-        let called = self.called(op, from, |file| copy_range((file, from_offset), into, size));
-        drop(target);
-        match called {
-            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
-            None => self.no_file(scheduled, op, from),
-        }
+        self.moves(scheduled, op, from, |file| {
+            copy_range((file, from_offset), into, size)
+        })
     }
 
     fn clone_file(&mut self, scheduled: &ScheduledCall, from: Option<Slot>, to: Slot) -> Replayed {
@@ -266,12 +269,9 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         };
         let sink = self.setting.sink.as_raw_fd();
         let into = target.as_ref().map_or(sink, |held| held.file);
-        let called = self.called(op, from, |file| sendfile((file, offset), into, size));
-        drop(target);
-        match called {
-            Some((act, ended, _)) => self.settle(scheduled, act, ended.moving()),
-            None => self.no_file(scheduled, op, from),
-        }
+        self.moves(scheduled, op, from, |file| {
+            sendfile((file, offset), into, size)
+        })
     }
 
     fn map(

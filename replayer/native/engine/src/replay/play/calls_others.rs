@@ -20,10 +20,7 @@ impl<K: Kernel> LaneReplay<'_, K> {
         };
         for slot in locks.slots.iter().filter(|_| K::REAL) {
             if let Some(held) = self.performance.slots.hold(*slot) {
-                let act = Act {
-                    op: Op::Lock,
-                    path: held.path(),
-                };
+                let act = Act::new(Op::Lock, held.path());
                 let let_go = self.untimed(act, |_| lock(held.file, range, false));
                 // No call of the program, and where nothing is locked nothing is let go.
                 if self.is_broken_off(&let_go) {
@@ -35,10 +32,7 @@ impl<K: Kernel> LaneReplay<'_, K> {
     }
 
     pub(super) fn grow(&mut self, scheduled: &ScheduledCall, path: PathId, size: u64) -> Replayed {
-        let act = Act {
-            op: Op::Truncate,
-            path,
-        };
+        let act = Act::new(Op::Truncate, path);
         let whole = self.performance.names.path(path);
         let grown = self.untimed(act, |kernel| kernel.truncate(whole, size));
         self.kernel.tidy();
@@ -54,10 +48,7 @@ impl<K: Kernel> LaneReplay<'_, K> {
             self.omit(scheduled, "file that was never open is to be positioned");
             return Ok(());
         };
-        let act = Act {
-            op: Op::Lseek,
-            path: held.path(),
-        };
+        let act = Act::new(Op::Lseek, held.path());
         let (file, offset) = (held.file, i64::try_from(offset).unwrap_or(i64::MAX));
         let stands = self.untimed(act, |_| lseek(file, offset, 0));
         drop(held);

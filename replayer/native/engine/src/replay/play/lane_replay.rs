@@ -36,6 +36,12 @@ pub(super) struct Act {
     pub(super) path: PathId,
 }
 
+impl Act {
+    pub(super) fn new(op: Op, path: PathId) -> Act {
+        Act { op, path }
+    }
+}
+
 /// How it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {

@@ -44,11 +44,7 @@ pub(crate) const DECODERS: &[(&str, Decoder)] = &[
 ];
 
 fn on_file<'a>(op: Op, call: &Scanned<'a>, args: Args<'a>) -> Option<Kind<'a>> {
-    Some(Kind::File {
-        op,
-        file: file(call.arg(0))?,
-        args,
-    })
+    Some(Kind::file(op, file(call.arg(0))?, args))
 }
 
 fn close_range<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {

@@ -146,11 +146,7 @@ fn stat_at<'a>(call: &Scanned<'a>, bits: i64, shown: &[u8]) -> Option<Kind<'a>> 
     };
     if bits & AT_EMPTY_PATH != 0 && matches!(call.arg(1), b"\"\"" | b"NULL") {
         return match at(call.arg(0))? {
-            At::File(file) => Some(Kind::File {
-                op: Op::Fstat,
-                file,
-                args,
-            }),
+            At::File(file) => Some(Kind::file(Op::Fstat, file, args)),
             at @ At::Cwd(_) => {
                 let text = Cow::Borrowed(&b"."[..]);
                 on_path(Op::Stat, PathArg { at, text }, args)
@@ -175,17 +171,11 @@ pub(crate) fn own_file<'a>(call: &Scanned<'a>, bits: i64) -> Option<FileArg<'a>>
 }
 
 fn fchmodat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = args!(call, mode = flags 2);
     if let Some(file) = own_file(call, lenient_flags(call.arg(3))) {
-        return Some(Kind::File {
-            op: Op::Fchmod,
-            file,
-            args: Args {
-                mode: flags(call.arg(2)),
-                ..Args::default()
-            },
-        });
+        return Some(Kind::file(Op::Fchmod, file, args));
     }
-    on_first_at(call, Op::Chmod, args!(call, mode = flags 2))
+    on_path(Op::Chmod, first_at(call)?, args)
 }
 
 /// A user or group; -1 stays as it is.
@@ -195,17 +185,9 @@ pub(crate) fn owner(text: &[u8]) -> Option<i64> {
 
 fn fchownat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let bits = lenient_flags(call.arg(4));
-    let args = Args {
-        uid: owner(call.arg(2)),
-        gid: owner(call.arg(3)),
-        ..Args::default()
-    };
+    let args = args!(call, uid = owner 2, gid = owner 3);
     if let Some(file) = own_file(call, bits) {
-        return Some(Kind::File {
-            op: Op::Fchown,
-            file,
-            args,
-        });
+        return Some(Kind::file(Op::Fchown, file, args));
     }
     let op = if bits & AT_SYMLINK_NOFOLLOW != 0 {
         Op::Lchown
@@ -291,11 +273,7 @@ fn utimensat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         _ => own_file(call, bits),
     };
     if let Some(file) = own {
-        return Some(Kind::File {
-            op: Op::Futimens,
-            file,
-            args,
-        });
+        return Some(Kind::file(Op::Futimens, file, args));
     }
     let op = if bits & AT_SYMLINK_NOFOLLOW != 0 {
         Op::Lutimens
