@@ -11,6 +11,7 @@ import pytest
 from tests.behaviour.shell import Shell, Until
 
 NOT_ANEW = "kept, but not laid out again (interrupted), and --reuse would reject it"
+TWO = ("--processes", "2")
 MANY = 100_000
 """Files that no machine lays out anew in the third of a second between two signals."""
 
@@ -28,7 +29,7 @@ def count_files(mount: Path) -> int:
     return sum(map(len, found))
 
 
-@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+@pytest.mark.parametrize("several", [(), pytest.param(TWO, marks=pytest.mark.nightly)])
 def test_a_signal_while_a_later_turn_is_laid_out_interrupts_the_run_and_fails_nothing(
     shell: Shell, until: Until, several: tuple[str, ...]
 ) -> None:
@@ -67,7 +68,7 @@ def test_a_kept_folder_of_a_run_that_was_interrupted_is_as_laid_out(
     assert again.went_well, again.err
 
 
-@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+@pytest.mark.parametrize("several", [(), TWO])
 def test_a_kept_folder_that_was_not_laid_out_anew_is_said_to_be_so(
     shell: Shell, until: Until, several: tuple[str, ...]
 ) -> None:
@@ -90,7 +91,7 @@ def test_a_kept_folder_that_was_not_laid_out_anew_is_said_to_be_so(
     assert removed.code == 0, removed.err
 
 
-@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+@pytest.mark.parametrize("several", [(), pytest.param(TWO, marks=pytest.mark.nightly)])
 def test_one_more_signal_ends_laying_out_anew_for_all_targets(
     shell: Shell, until: Until, several: tuple[str, ...]
 ) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -46,11 +47,20 @@ SMALL_TREE = ["release.manifest=plugin-428", "site.manifest=plugin-428"]
 ONCE = {"copy", "plugin_delete_only"}
 
 
-def document_of(name: str, users: int, overrides: tuple[str, ...] = ()) -> Document:
-    """Compile a scenario for few transactions that follow each other at once."""
-    scenario = load_scenario(name, [] if IS_LONG else [*SMALLER.get(name, ()), *overrides])
+load = cache(load_scenario)
+
+
+@cache
+def text_of(name: str, users: int, overrides: tuple[str, ...]) -> bytes:
+    """Compile a scenario for few transactions."""
+    scenario = load(name, () if IS_LONG else (*SMALLER.get(name, ()), *overrides))
     plan = compile_plan(scenario, users=users, transactions=min(scenario.iterations or 2, 2))
-    document: Document = json.loads(plan.document())
+    return plan.document()
+
+
+def document_of(name: str, users: int, overrides: tuple[str, ...] = ()) -> Document:
+    """Return the plan of few transactions that follow each other at once."""
+    document: Document = json.loads(text_of(name, users, overrides))
     document["pace"] = {"kind": "closed", "think": {"const": 0}}
     document["stop"]["duration_ns"] = None
     document["warm_up_ns"] = 0
@@ -62,7 +72,7 @@ def document_of(name: str, users: int, overrides: tuple[str, ...] = ()) -> Docum
 
 def users_of(name: str, least: int) -> int:
     """Return as many users as the roles need."""
-    return max(least, sum(role.users for role in load_scenario(name).roles.values()))
+    return max(least, sum(role.users for role in load(name).roles.values()))
 
 
 def waits(document: Document) -> bool:

@@ -11,7 +11,10 @@ from replayer.analysis.steps import Shift, find_shifts
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]
-SEEDS = 1_000  # of each kind of noise
+SEEDS = pytest.mark.parametrize(
+    "seeds", [range(250), pytest.param(range(1_000), marks=pytest.mark.nightly)], ids=len
+)
+"""Of each kind of noise."""
 
 
 def autoregressive(random: np.random.Generator, size: int, memory: float, spread: float) -> Floats:
@@ -46,10 +49,11 @@ def shifts_of(values: Floats) -> list[int]:
     return [shift.index for shift in find_shifts(values, np.ones(values.size))]
 
 
+@SEEDS
 @pytest.mark.parametrize("kind", NOISES)
-def test_noise_without_steps_raises_no_alarm_in_a_thousand_seeds(kind: str) -> None:
+def test_noise_without_steps_raises_no_alarm_in_a_thousand_seeds(kind: str, seeds: range) -> None:
     alarms = []
-    for seed in range(SEEDS):
+    for seed in seeds:
         random = np.random.default_rng(seed)
         values = NOISES[kind](random, int(random.integers(10, 48)))
         if shifts_of(values):
@@ -57,11 +61,12 @@ def test_noise_without_steps_raises_no_alarm_in_a_thousand_seeds(kind: str) -> N
     assert alarms == []
 
 
+@SEEDS
 @pytest.mark.parametrize("kind", ["lognormal", "pareto", "correlated"])
-def test_calls_one_after_another_raise_no_alarm_either(kind: str) -> None:
+def test_calls_one_after_another_raise_no_alarm_either(kind: str, seeds: range) -> None:
     """Here each value is a call, and stands for as much time as it took."""
     alarms = []
-    for seed in range(SEEDS):
+    for seed in seeds:
         random = np.random.default_rng(seed)
         values = NOISES[kind](random, 25)
         if find_shifts(values, values):
@@ -69,22 +74,26 @@ def test_calls_one_after_another_raise_no_alarm_either(kind: str) -> None:
     assert alarms == []
 
 
+@SEEDS
 @pytest.mark.parametrize("kind", ["lognormal", "pareto", "strongly-correlated"])
-def test_noise_does_not_drift_in_a_thousand_seeds(kind: str) -> None:
+def test_noise_does_not_drift_in_a_thousand_seeds(kind: str, seeds: range) -> None:
     drifts = []
-    for seed in range(SEEDS):
+    for seed in seeds:
         random = np.random.default_rng(seed)
         if find_slope(NOISES[kind](random, int(random.integers(30, 48)))):
             drifts.append(seed)
     assert drifts == []
 
 
+@SEEDS
 @pytest.mark.parametrize("kind", NOISES)
 @pytest.mark.parametrize(("rounds", "size"), [(2, 20), (3, 10)])
-def test_rounds_of_noise_do_not_begin_slowly(kind: str, rounds: int, size: int) -> None:
+def test_rounds_of_noise_do_not_begin_slowly(
+    kind: str, rounds: int, size: int, seeds: range
+) -> None:
     """By chance 1 in 100,000 would; these tails are too heavy to be known from so few values."""
     alarms = 0
-    for seed in range(SEEDS):
+    for seed in seeds:
         values = NOISES[kind](np.random.default_rng(seed), rounds * size)
         alarms += begins_slowly(np.split(values, rounds))
     assert alarms <= 2

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,11 @@ from tests.unit.scenario.texts import SMALL, changed
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "fingerprints.json"
 NAMES = sorted(shipped_scenarios())
+
+
+@cache
+def shipped(name: str) -> Plan:
+    return compile_plan(load_scenario(name))
 
 
 def small(old: str = "name: small", new: str = "name: small") -> dict[str, Any]:
@@ -69,7 +75,7 @@ def test_the_document_is_canonical_and_holds_only_integers(scenario: Scenario) -
 @pytest.fixture(scope="module")
 def fingerprints() -> dict[str, str]:
     """Fingerprints of all shipped scenarios, blessed anew when asked to."""
-    found = {name: compile_plan(load_scenario(name)).fingerprint for name in NAMES}
+    found = {name: shipped(name).fingerprint for name in NAMES}
     if os.environ.get("REPLAYER_BLESS") == "1":
         GOLDEN.write_text(json.dumps(found, indent=2) + "\n")
     return found
@@ -88,7 +94,7 @@ def test_no_golden_is_left_of_a_scenario_that_is_gone() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_native_engine_accepts_a_shipped_scenario(name: str) -> None:
-    plan = compile_plan(load_scenario(name))
+    plan = shipped(name)
     traces = [str(trace.folder) for trace in plan.traces]
     assert _native.Plan(plan.document(), traces).transactions == plan.transactions
 

@@ -1,12 +1,16 @@
 """check, scenarios and schema: results on stdout, refusals with exit code 2, no mount touched."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import jsonschema
 import pytest
 
-from replayer.cli import main
+from replayer.cli import check, main
+from replayer.plan.compile import compile_plan
+from replayer.plan.summary import describe_plan
+from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_scenarios
 from tests.unit.scenario.texts import SMALL, changed
 
@@ -17,6 +21,22 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.yaml").write_text(SMALL)
     return "small.yaml"
+
+
+class Shipped:
+    """Shipped scenarios as they are loaded, compiled and described the first time."""
+
+    scenario = staticmethod(cache(load_scenario))
+    plan = staticmethod(cache(lambda name: compile_plan(Shipped.scenario(name))))
+    summary = staticmethod(cache(lambda name: describe_plan(Shipped.plan(name))))
+
+
+@pytest.fixture
+def compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have check compile a shipped scenario for the first test alone that compares it."""
+    monkeypatch.setattr(check, "load_scenario", lambda name, _: Shipped.scenario(name))
+    monkeypatch.setattr(check, "compile_plan", lambda scenario, **_: Shipped.plan(scenario.name))
+    monkeypatch.setattr(check, "describe_plan", lambda plan: Shipped.summary(plan.body["name"]))
 
 
 def words(text: str) -> str:
@@ -144,6 +164,7 @@ transactions:
 PAGE = "front_page=" + str(Path(__file__).parents[3] / "traces/wordpress/front-warm")
 
 
+@pytest.mark.usefixtures("compiled_once")
 def test_check_compares_a_transaction_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "wordpress-pages", "--against", f"{PAGE}:/"]) == 0
     shown = capsys.readouterr().out
@@ -157,6 +178,7 @@ def test_check_compares_a_transaction_with_a_trace(capsys: pytest.CaptureFixture
         assert piece in shown
 
 
+@pytest.mark.usefixtures("compiled_once")
 def test_check_names_the_calls_that_a_run_makes_beyond_those_of_a_trace(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -167,6 +189,7 @@ def test_check_names_the_calls_that_a_run_makes_beyond_those_of_a_trace(
     assert "calls                           18,448     19,128" in shown
 
 
+@pytest.mark.usefixtures("compiled_once")
 def test_check_knows_shipped_traces_by_name(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,6 +199,7 @@ def test_check_knows_shipped_traces_by_name(
     assert "alike: the largest difference is 0.0 points" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("compiled_once")
 def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -187,6 +211,7 @@ def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
     assert "not alike: 9 shares differ by more than 2 points" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("compiled_once")
 @pytest.mark.parametrize(
     ("word", "message"),
     [
@@ -205,6 +230,7 @@ def test_check_refuses_a_comparison_that_cannot_be_made(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("compiled_once")
 @pytest.mark.parametrize(
     ("words", "message"),
     [
