@@ -33,6 +33,8 @@ pub(crate) enum Proof {
 pub(crate) enum Effect {
     Makes(PathId),
     Removes(PathId),
+    /// It gives what has this name another one beside it.
+    Keeps(PathId),
     Lengthens(NodeId),
 }
 
@@ -275,7 +277,7 @@ impl Effect {
     pub(crate) fn path(self) -> Option<PathId> {
         match self {
             Self::Makes(path) | Self::Removes(path) => Some(path),
-            Self::Lengthens(_) => None,
+            Self::Keeps(_) | Self::Lengthens(_) => None,
         }
     }
 }

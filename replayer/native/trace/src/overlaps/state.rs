@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 enum Cell {
     /// `MISSING`, or the file that it leads to.
     Name(PathId),
-    /// How many files were made by this name.
+    /// How many files this name may have led to.
     Births(PathId),
     /// How many entries a directory has.
     Entries(PathId),
@@ -41,7 +41,7 @@ pub(super) struct State<'a> {
     hash: u64,
 }
 
-/// The file that a name led to after so many were made by it.
+/// The file that a name led to after so many others.
 fn file(path: PathId, births: i64) -> i64 {
     (i64::from(path.raw()) + 1) << 24 | births
 }
@@ -133,7 +133,8 @@ impl<'a> State<'a> {
                 Proof::There(path) => {
                     for name in self.paths.above(path) {
                         if self.look(name).is_none_or(|file| file == MISSING) {
-                            self.put_name(name, Some(file(name, 0)));
+                            let file = self.another(name);
+                            self.put_name(name, Some(file));
                         }
                     }
                 }
@@ -157,10 +158,12 @@ impl<'a> State<'a> {
     fn apply(&mut self, touch: &Touch) {
         let mut moved = None;
         for effect in touch.effects() {
-            if let Effect::Removes(path) = effect {
+            if let Effect::Removes(path) | Effect::Keeps(path) = effect {
                 let file = self.get(Cell::Name(path));
                 moved = Some(file);
                 self.link(file, 1);
+            }
+            if let Effect::Removes(path) = effect {
                 self.put_name(path, Some(MISSING));
             }
         }
@@ -223,7 +226,7 @@ impl<'a> State<'a> {
         if self.look(path).is_none() {
             self.put(Cell::Entries(self.paths.parent(path)), None);
         }
-        let file = moved.unwrap_or_else(|| file(path, 0));
+        let file = moved.unwrap_or_else(|| self.another(path));
         self.put_name(path, Some(file));
         self.renew_below(path, None, None);
     }
@@ -232,16 +235,14 @@ impl<'a> State<'a> {
     fn make(&mut self, path: PathId, is_file: bool) {
         match self.look(path) {
             Some(MISSING) => {
-                let births = self.get(Cell::Births(path)).unwrap_or(0) + 1;
-                self.put(Cell::Births(path), Some(births));
-                let file = file(path, births);
+                let file = self.another(path);
                 self.put_name(path, Some(file));
                 self.put(Cell::Size(file), is_file.then_some(0));
                 self.renew_below(path, Some(MISSING), Some(0));
             }
             None => {
                 self.put(Cell::Entries(self.paths.parent(path)), None);
-                self.put_name(path, Some(file(path, 0)));
+                self.put_name(path, Some(self.unknown(path)));
             }
             Some(_) => {}
         }
@@ -254,7 +255,20 @@ impl<'a> State<'a> {
             let had = self.get(Cell::Name(below));
             self.put(Cell::Name(below), name);
             self.link(had, -1);
+            self.another(below);
         }
+    }
+
+    /// The file that a name leads to of which nothing is known.
+    fn unknown(&self, path: PathId) -> i64 {
+        file(path, self.get(Cell::Births(path)).unwrap_or(0))
+    }
+
+    /// A file that no name has led to yet: from now on this one may.
+    fn another(&mut self, path: PathId) -> i64 {
+        let births = self.get(Cell::Births(path)).unwrap_or(0) + 1;
+        self.put(Cell::Births(path), Some(births));
+        file(path, births)
     }
 
     /// Whether a proof is known to hold; None where it cannot.
@@ -266,7 +280,7 @@ impl<'a> State<'a> {
                 }
                 for name in self.paths.above(path) {
                     if self.get(Cell::Name(name)).is_none() {
-                        self.put_name(name, Some(file(name, 0)));
+                        self.put_name(name, Some(self.unknown(name)));
                     }
                 }
                 Some(false)

@@ -336,11 +336,12 @@ impl Tracker {
             }
             Kind::TwoPaths { op, path, to, .. } => {
                 let makes = self.place(call, to).map(Effect::Makes);
-                let removes = match op {
-                    Op::Rename => self.place(call, path).map(Effect::Removes),
-                    _ => None,
+                let from = self.place(call, path);
+                let source = match op {
+                    Op::Rename => from.map(Effect::Removes),
+                    _ => from.map(Effect::Keeps),
                 };
-                [makes, removes]
+                [makes, source]
             }
             Kind::File { op, file, .. } => {
                 let writes = matches!(op, Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev);
