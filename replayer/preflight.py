@@ -24,7 +24,7 @@ def check_process(words: Sequence[str]) -> None:
             name.encode()
         except UnicodeEncodeError as error:
             shown = os.fsencode(name).decode(errors="backslashreplace")
-            message = f"{shown}: is not UTF-8, as names must be here"
+            message = f"{shown}: is not UTF-8, but names must be"
             raise ReplayerError(message, hint="rename it, or use a path without it") from error
 
 

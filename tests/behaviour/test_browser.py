@@ -254,7 +254,7 @@ def test_a_page_of_a_program_that_was_started_again_starts_runs_all_the_same(
         server.process.wait(30)
     page.until("/NO ANSWER/.test(document.querySelector('#rp-now').innerText)")
     page.press("Start")
-    page.until("/ended, or is out of reach/.test(document.querySelector('main').innerText)")
+    page.until("/ended or cannot be reached/.test(document.querySelector('main').innerText)")
     with serve(shell, "tiny.yaml", "--target", mount, port=server.port) as again:
         page.until("!/NO ANSWER/.test(document.querySelector('#rp-now').innerText)")
         page.until("document.querySelector('.rp-about')?.textContent.includes('files')")

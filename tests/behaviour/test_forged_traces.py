@@ -52,7 +52,7 @@ def test_a_tree_that_its_totals_hide_is_refused(shell: Shell) -> None:
     for words in (("show", "trace"), ("replay", "trace", "--target", target)):
         done = shell.run(*words)
         assert done.code == 2, done.err
-        assert "trace.json: says 5006 of tree.bytes, tree.parquet holds" in done.err
+        assert "trace.json: has 5006 as tree.bytes, but tree.parquet has" in done.err
     assert not [*target.iterdir()]
 
 

@@ -74,7 +74,7 @@ const draw = () => {
   const label = $("figure").selectedOptions[0].textContent;
   latency.heading.textContent = `${label} over time: ${$("transaction").value} and its calls`;
   heat.heading.textContent = `Heat map: ${$("op").value} of ${$("transaction").value}`;
-  const none = `too few calls ended in one turn for ${label}; p50 and max need one`;
+  const none = `too few calls completed in one turn for ${label}; p50 and max need only one`;
   latency.draw({ ...common, none, lines: Object.entries(kept.lines).map(([name, figures]) => ({ name, values: figures[figure] })) });
   heat.draw({ ...common, heat: kept.heat, perDecade: kept.perDecade });
   throughput.draw({ ...common, lines: Object.entries(kept.throughput).map(([name, values]) => ({ name, values })) });

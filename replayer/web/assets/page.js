@@ -7,7 +7,7 @@
   const home = base.replace(/replayer\/$/, "");
   const token = meta("replayer-token");
   const bare = window.fetch.bind(window);
-  const GONE = "the program has ended, or is out of reach";
+  const GONE = "the program has ended or cannot be reached";
 
   // Every request that changes something carries the token; no other page can read it.
   window.fetch = async (resource, options) => {

@@ -47,6 +47,16 @@ def test_a_value_below_zero_is_refused_as_a_value(
     )
 
 
+@pytest.mark.parametrize(("value", "unit"), [("5parsec", "parsec"), ("10ms", "ms")])
+def test_a_run_time_names_its_unknown_unit_and_the_known_ones(
+    value: str, unit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "small-reads", "-t", value]) == 2
+    assert f"'{value}' has the unknown unit '{unit}', known units: h, m, s" in (
+        capsys.readouterr().err
+    )
+
+
 def test_a_program_that_calls_the_command_line_keeps_its_signals(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,7 +221,7 @@ def test_a_thousand_users_start_and_stop(
 def test_a_user_runs_once(drafts: Drafts, make: Make, sandbox: Sandbox, until: Until) -> None:
     engine = make(drafts.plan([]), sandbox)
     engine.start_user(0)
-    with pytest.raises(RuntimeError, match="user 0 is running already"):
+    with pytest.raises(RuntimeError, match="user 0 is already running"):
         engine.start_user(0)
     engine.stop_user(0)
     until(lambda: engine.running_users() == 0)

@@ -71,7 +71,7 @@ def test_users_in_a_hung_file_system_are_given_up_on(
     assert {stuck.op for stuck in given_up} == {"mkdir"}
     assert (engine.running_users(), engine.busy_users()) == (0, 0)
     assert sorted(engine.drain_finished()) == [0, 1, 2]
-    with pytest.raises(RuntimeError, match="user 1 was given up on"):
+    with pytest.raises(RuntimeError, match="user 1 was abandoned"):
         engine.start_user(1)
     begun = time.monotonic()
     assert engine.close() == []

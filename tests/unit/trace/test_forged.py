@@ -20,7 +20,7 @@ def test_the_tree_that_trace_json_counts_is_that_of_its_table(
 ) -> None:
     trace.tables["tree"][1]["size"] = 1 << 40
     folder = trace.write(tmp_path / "lies")
-    said = "trace.json: says 5006 of tree.bytes, tree.parquet holds 1099511632776"
+    said = "trace.json: has 5006 as tree.bytes, but tree.parquet has 1099511632776"
     with pytest.raises(TraceError, match=said):
         load_trace(folder)
     trace.count()
@@ -31,9 +31,9 @@ def test_the_tree_that_trace_json_counts_is_that_of_its_table(
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("files", 1, "says 1 of tree.files, tree.parquet holds 2"),
-        ("directories", None, "says nothing of tree.directories, tree.parquet holds 2"),
-        ("links", -1, "says nothing of tree.links, tree.parquet holds 1"),
+        ("files", 1, "has 1 as tree.files, but tree.parquet has 2"),
+        ("directories", None, "has nothing as tree.directories, but tree.parquet has 2"),
+        ("links", -1, "has nothing as tree.links, but tree.parquet has 1"),
     ],
 )
 def test_entries_of_the_tree_are_counted(
@@ -46,11 +46,11 @@ def test_entries_of_the_tree_are_counted(
 
 def test_events_and_requests_are_counted(trace: SmallTrace, tmp_path: Path) -> None:
     trace.document["counts"]["events"] = 10**6
-    with pytest.raises(TraceError, match=r"says 1000000 of counts\.events.* holds 56"):
+    with pytest.raises(TraceError, match=r"has 1000000 as counts\.events.* has 56"):
         load_trace(trace.write(tmp_path / "events"))
     trace.count()
     trace.document["requests"][0]["count"] = 10**9
-    with pytest.raises(TraceError, match=r"counts other requests than requests\.parquet holds"):
+    with pytest.raises(TraceError, match=r"its request counts differ from requests\.parquet"):
         load_trace(trace.write(tmp_path / "requests"))
 
 

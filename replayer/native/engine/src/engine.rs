@@ -269,7 +269,7 @@ impl Engine {
         self.check_target(target)?;
         if self.core.setting.verification.is_some() {
             return Err(Error::state(
-                "interactive users cannot be verified: their plan has 'verify'",
+                "the plan has 'verify', which interactive users do not support",
             ));
         }
         let outside = self.transaction_id(OUTSIDE)?;
@@ -285,7 +285,7 @@ impl Engine {
         let number = self.recorder().transaction_id(name);
         number.ok_or_else(|| {
             Error::value(format!(
-                "there are 256 names of transactions already, {name:?} is one more"
+                "must have at most 256 names of transactions, {name:?} is one more"
             ))
         })
     }
@@ -421,9 +421,9 @@ fn os(what: &str, error: &std::io::Error) -> Error {
 
 fn refused(user: u32, refusal: Refusal) -> Error {
     Error::state(match refusal {
-        Refusal::Running => format!("user {user} is running already"),
+        Refusal::Running => format!("user {user} is already running"),
         Refusal::GivenUp => {
-            format!("user {user} was given up on: its thread is still in the kernel")
+            format!("user {user} was abandoned: its thread is still in the kernel")
         }
         Refusal::Closed => "the engine is closed".to_owned(),
     })

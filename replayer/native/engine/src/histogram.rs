@@ -155,18 +155,18 @@ pub(crate) fn unpack(packed: &[u8]) -> Result<Histogram, String> {
     let body = packed
         .strip_prefix(&COMPRESSED_COOKIE)
         .and_then(|rest| rest.get(4..))
-        .ok_or("it does not begin like a compressed V2 histogram")?;
+        .ok_or("its header is not that of a compressed V2 histogram")?;
     // Inflated with a bound, so that a few bytes cannot ask for gigabytes.
     let mut plain = Vec::new();
     ZlibDecoder::new(body)
         .take(LONGEST_V2 + 1)
         .read_to_end(&mut plain)
-        .map_err(|error| format!("it does not inflate: {error}"))?;
+        .map_err(|error| format!("it cannot be decompressed: {error}"))?;
     check_header(&plain)?;
     let mut bytes = plain.iter().copied().skip(HEADER_BYTES).peekable();
     let (mut cells, mut bucket) = (Vec::new(), 0);
     while bytes.peek().is_some() {
-        let number = zigzag(&mut bytes).ok_or("its last count is cut off")?;
+        let number = zigzag(&mut bytes).ok_or("its last count is truncated")?;
         if number > 0 {
             cells.push((value_of(bucket), number.unsigned_abs()));
         }
@@ -201,12 +201,12 @@ fn check_header(plain: &[u8]) -> Result<(), String> {
         Some(u64::from(u32::from_be_bytes(bytes)))
     };
     if word(0) != Some(COOKIE) {
-        return Err("it does not begin like a V2 histogram".to_owned());
+        return Err("its header is not that of a V2 histogram".to_owned());
     }
     let payload = plain.len().saturating_sub(HEADER_BYTES) as u64;
     if word(4) != Some(payload) {
         return Err(format!(
-            "its length does not fit its {payload} bytes of counts"
+            "its length differs from its {payload} bytes of counts"
         ));
     }
     match (word(12), word(16), word(20)) {

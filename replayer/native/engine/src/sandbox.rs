@@ -84,7 +84,7 @@ impl RunFolder {
             .map_err(|errno| Error::os(errno, path))?;
         let Some(note) = note else {
             let message = format!(
-                "{path}: is no folder of a run: it has no marker file .replayer-run (a regular file)"
+                "{path}: is not a run's folder: it has no marker file .replayer-run (a regular file)"
             );
             return Err(Error::value(message));
         };

@@ -131,7 +131,9 @@ impl Task {
     fn result(&self, py: Python<'_>) -> PyResult<Finding> {
         match py.detach(|| self.0.wait()) {
             Some(result) => result.map(Finding::from).map_err(of_task),
-            None => Err(PyRuntimeError::new_err("the task broke off; this is a bug")),
+            None => Err(PyRuntimeError::new_err(
+                "the task ended without a result; this is a bug",
+            )),
         }
     }
 }

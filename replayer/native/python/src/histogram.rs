@@ -25,7 +25,9 @@ impl Histogram {
     pub(crate) fn from_v2(packed: &[u8]) -> PyResult<Self> {
         engine::Histogram::from_v2(packed)
             .map(Self::from)
-            .map_err(|reason| PyValueError::new_err(format!("this is no V2 histogram: {reason}")))
+            .map_err(|reason| {
+                PyValueError::new_err(format!("this is not a V2 histogram: {reason}"))
+            })
     }
 
     pub(crate) fn held(&self) -> MutexGuard<'_, engine::Histogram> {

@@ -60,7 +60,7 @@ impl Row {
         histogram: Py<Histogram>,
     ) -> PyResult<Self> {
         let phase = Phase::of(phase)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no phase {phase:?}")))?;
+            .ok_or_else(|| PyValueError::new_err(format!("unknown phase {phase:?}")))?;
         Ok(Self {
             key: LogKey {
                 target,

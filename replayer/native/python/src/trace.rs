@@ -28,7 +28,7 @@ fn trace_formats() -> Vec<&'static str> {
 fn trace_is_applicable(name: &str, head: &[u8]) -> PyResult<&'static str> {
     is_applicable(name, head)
         .map(Applicability::name)
-        .ok_or_else(|| PyValueError::new_err((format!("{name} is no format"), String::new())))
+        .ok_or_else(|| PyValueError::new_err((format!("unknown format {name}"), String::new())))
 }
 
 /// Import logs into a trace folder; `options` is JSON. Returns the text of its trace.json.

@@ -142,12 +142,12 @@ fn strict_error(counts: &Counts) -> TraceError {
     let first = first.map(|sample| format!("; the first is {}: {}", sample.place, sample.text));
     TraceError::asked(
         format!(
-            "{} of {} lines are not understood{}",
+            "{} of {} lines could not be parsed{}",
             counts.not_understood,
             counts.lines,
             first.unwrap_or_default()
         ),
-        "import without --strict to have them counted and listed",
+        "import without --strict to count and list them",
     )
 }
 
@@ -190,7 +190,7 @@ fn find(name: &str) -> Result<&'static Format, TraceError> {
             let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
             TraceError::asked(
                 format!("--format must be one of {}, got {name}", names.join(", ")),
-                "leave it out to have the format found out",
+                "leave --format out to detect the format",
             )
         })
 }
@@ -228,7 +228,7 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
         if !directory.starts_with('/') {
             return Err(TraceError::asked(
                 format!("--cwd must be absolute, got {directory}"),
-                "give the directory as the traced machine named it",
+                "give the directory as named on the traced machine",
             ));
         }
         let location = tracker.locate(&Location::Unknown, directory.as_bytes());
@@ -266,13 +266,13 @@ fn choose(request: &Request) -> Result<&'static Format, TraceError> {
         .unwrap_or_default();
     Err(if answer == Applicability::NeedMore {
         TraceError::asked(
-            format!("{shown} is too short to tell what it is"),
-            "say it with --format",
+            format!("{shown} is too short to detect its format"),
+            "name the format with --format",
         )
     } else {
         TraceError::asked(
-            format!("{shown} is no strace log, fio iolog or dbench loadfile"),
-            "if it is one, say which with --format",
+            format!("{shown} is not a strace log, fio iolog or dbench loadfile"),
+            "if it is, name the format with --format",
         )
     })
 }

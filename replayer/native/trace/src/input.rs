@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Read>, TraceError> {
     if !file.metadata().map_err(TraceError::io(path))?.is_file() {
         return Err(TraceError::damaged(
             path,
-            "is no regular file",
+            "is not a regular file",
             "give a log file",
         ));
     }

@@ -38,12 +38,12 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
             return Err(wrong(
                 file,
                 number,
-                "is no row of path, type, size, mode, link",
+                "must be a row of path, type, size, mode and link",
             ));
         };
         let (path, target) = row.names();
         let Some(place) = place(tracker, &path) else {
-            return Err(wrong(file, number, "names no file below the roots"));
+            return Err(wrong(file, number, "must name a file below the roots"));
         };
         if row.kind == b'-' {
             declare_absent(tracker, place);

@@ -81,7 +81,7 @@ impl Program {
     }
 }
 
-const ONCE: &str = "have one user play the whole trace once: -u 1 --loops 1, without --requests";
+const ONCE: &str = "replay the whole trace once with one user: -u 1 --loops 1, without --requests";
 
 /// The replay programs that a step draws from: none until they are compiled.
 #[derive(Debug, Default)]

@@ -20,8 +20,8 @@ pub(super) fn read_document(directory: &Path, place: &Path) -> Result<String, Tr
         if error.kind() == ErrorKind::NotFound {
             TraceError::damaged(
                 directory,
-                "is no trace: it has no trace.json",
-                "give a folder that `replayer capture` or `replayer import` made",
+                "is not a trace: it has no trace.json",
+                "give a folder that `replayer capture` or `replayer import` created",
             )
         } else {
             TraceError::io(place)(error)
@@ -31,14 +31,14 @@ pub(super) fn read_document(directory: &Path, place: &Path) -> Result<String, Tr
     file.take(LONGEST_DOCUMENT_BYTES)
         .read_to_end(&mut bytes)
         .map_err(TraceError::io(place))?;
-    String::from_utf8(bytes).map_err(|_| TraceError::broken(place, "is no text"))
+    String::from_utf8(bytes).map_err(|_| TraceError::broken(place, "is not UTF-8"))
 }
 
 /// Parse trace.json, and check its version, its checksum and those of all tables.
 pub(super) fn checked_document(directory: &Path, text: &str) -> Result<Value, TraceError> {
     let place = &directory.join("trace.json");
     let document: Value = serde_json::from_str(text)
-        .map_err(|error| TraceError::broken(place, format!("is no JSON: {error}")))?;
+        .map_err(|error| TraceError::broken(place, format!("is not JSON: {error}")))?;
     match document.get("format").and_then(Value::as_u64) {
         Some(1) => {}
         Some(FORMAT_VERSION) if has_its_checksum(text, &document) => {}
@@ -49,11 +49,13 @@ pub(super) fn checked_document(directory: &Path, text: &str) -> Result<Value, Tr
         Some(other) => {
             return Err(TraceError::damaged(
                 place,
-                format!("has trace format {other}, this replayer reads 1 to {FORMAT_VERSION}"),
-                "use a replayer that is as new as the one that wrote it, or import the log again",
+                format!(
+                    "has trace format {other}, this version of replayer reads 1 to {FORMAT_VERSION}"
+                ),
+                "update replayer, or import the log again",
             ));
         }
-        None => return Err(TraceError::broken(place, "names no trace format")),
+        None => return Err(TraceError::broken(place, "has no trace format")),
     }
     for name in TABLES {
         check_table(directory, name, &document)?;
@@ -75,7 +77,7 @@ fn check_table(directory: &Path, name: &str, document: &Value) -> Result<(), Tra
         told("bytes").and_then(Value::as_u64),
         told("sha256").and_then(Value::as_str),
     ) else {
-        let message = format!("holds no checksum of {name}.parquet");
+        let message = format!("has no checksum of {name}.parquet");
         return Err(TraceError::broken(directory.join("trace.json"), message));
     };
     if !path.exists() {
@@ -105,12 +107,12 @@ pub(super) fn wrong_total(
             let told = told.map_or("nothing".to_owned(), |told| told.to_string());
             let name = pointer.trim_start_matches('/').replace('/', ".");
             return Some(format!(
-                "says {told} of {name}, {table}.parquet holds {found}"
+                "has {told} as {name}, but {table}.parquet has {found}"
             ));
         }
     }
     let differs = told_requests(document) != Some(requests_by_label(requests));
-    differs.then(|| "counts other requests than requests.parquet holds".to_owned())
+    differs.then(|| "its request counts differ from requests.parquet".to_owned())
 }
 
 type Total = (&'static str, &'static str, u64);

@@ -289,7 +289,7 @@ pub fn count_rows(directory: &Path, name: &str) -> Result<usize, TraceError> {
         "edges" => tables.edges()?.all()?.len(),
         "requests" => tables.requests()?.all()?.len(),
         _ => {
-            let message = format!("{name} is no table of a trace");
+            let message = format!("{name} is not a table of a trace");
             return Err(TraceError::asked(message, ""));
         }
     })

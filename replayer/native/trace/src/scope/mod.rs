@@ -89,18 +89,18 @@ impl Scope {
                     "--root must be an absolute directory below /, got {}",
                     String::from_utf8_lossy(root)
                 ),
-                "give the directory as the traced machine named it",
+                "give the directory as named on the traced machine",
             ));
         };
         for other in &self.roots {
             if is_below(&absolute, &other.absolute) || is_below(&other.absolute, &absolute) {
                 return Err(TraceError::asked(
                     format!(
-                        "--root {} and {} lie inside each other",
+                        "--root {} and --root {}: one is inside the other",
                         String::from_utf8_lossy(&other.absolute),
                         String::from_utf8_lossy(&absolute)
                     ),
-                    "give the outer one only",
+                    "give only the outer one",
                 ));
             }
         }

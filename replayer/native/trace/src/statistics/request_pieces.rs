@@ -122,7 +122,7 @@ fn no_such_label(
     const SHOWN: usize = 8;
     let shown: Vec<&str> = known.iter().map(String::as_str).take(SHOWN).collect();
     let hint = match (known.len(), shown.join(", ")) {
-        (0, _) => "it has no requests at all: import the log with --requests".to_owned(),
+        (0, _) => "it has no requests: import the log with --requests".to_owned(),
         (count, shown) if count > SHOWN => format!("it has {shown} and {} more", count - SHOWN),
         (_, shown) => format!("it has {shown}"),
     };

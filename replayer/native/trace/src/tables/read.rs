@@ -120,7 +120,7 @@ impl OpenTable {
     pub(crate) fn rows(&self, specs: &'static [Spec], wanted: u32) -> Result<Rows, TraceError> {
         let reader = self.reader()?;
         let Some(places) = places(&reader, specs) else {
-            let message = "its columns are not those that the format of the trace asks for";
+            let message = "its columns do not match the format of the trace";
             return Err(TraceError::broken(&self.path, message));
         };
         Ok(Rows {
@@ -143,10 +143,7 @@ impl OpenTable {
 fn guarded<T>(path: &Path, call: impl FnOnce() -> ParquetResult<T>) -> Result<T, TraceError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(TraceError::parquet(path)),
-        Err(_) => Err(TraceError::broken(
-            path,
-            "is no Parquet file that can be read",
-        )),
+        Err(_) => Err(TraceError::broken(path, "is not a readable Parquet file")),
     }
 }
 

@@ -228,7 +228,7 @@ fn strict_refuses_what_it_does_not_understand() {
     assert!(
         error
             .to_string()
-            .starts_with("1 of 1 lines are not understood; the first is ")
+            .starts_with("1 of 1 lines could not be parsed; the first is ")
     );
     assert!(!asked.request.target.exists());
     assert_eq!(std::fs::read_dir(asked.folder.path()).unwrap().count(), 1);

@@ -106,13 +106,13 @@ fn what_is_no_log_is_refused_by_name() {
     for (text, message) in [
         (
             "once upon a time\n".repeat(100),
-            "is no strace log, fio iolog or dbench loadfile",
+            "is not a strace log, fio iolog or dbench loadfile",
         ),
         (
             "\n".repeat(1 << 20),
-            "is no strace log, fio iolog or dbench loadfile",
+            "is not a strace log, fio iolog or dbench loadfile",
         ),
-        (String::new(), "is too short to tell what it is"),
+        (String::new(), "is too short to detect its format"),
     ] {
         let mut asked = asked(text);
         asked.request.format = None;

@@ -91,12 +91,12 @@ fn absurd_numbers_are_survived() {
 #[test]
 fn manifests_that_are_none_are_refused_with_their_line() {
     for (rows, message) in [
-        ("a\tf\n", "line 2 is no row"),
+        ("a\tf\n", "line 2 must be a row"),
         (
             "../x\tf\t1\t644\t\n",
-            "line 2 names no file below the roots",
+            "line 2 must name a file below the roots",
         ),
-        ("a\tf\t-1\t644\t\n", "line 2 is no row"),
+        ("a\tf\t-1\t644\t\n", "line 2 must be a row"),
     ] {
         let asked = asked("access(\"/r/a\", F_OK) = 0\n").manifest(rows);
         let error = import(&asked.request, &mut |_| true).unwrap_err();
@@ -188,7 +188,7 @@ fn another_version_and_what_is_no_trace_are_told_apart() {
     assert!(
         error
             .to_string()
-            .ends_with("has trace format 3, this replayer reads 1 to 2")
+            .ends_with("has trace format 3, this version of replayer reads 1 to 2")
     );
     assert!(!error.hint().is_empty());
     for bad in ["{}", "[", "", "{\"format\": 1}", "{\"format\": 2}"] {
@@ -200,7 +200,7 @@ fn another_version_and_what_is_no_trace_are_told_apart() {
         Trace::open(&folder)
             .unwrap_err()
             .to_string()
-            .contains("is no trace")
+            .contains("is not a trace")
     );
 }
 

@@ -275,8 +275,8 @@ impl PathMap {
             let (home, name) = (parent(top).len(), top.len() - parent(top).len());
             if name > room && !long.insert(top.get(..home + room)) {
                 return Err(format!(
-                    "its files would share names with those of other performances: {} is too long for a suffix, and another \
-                     name begins alike",
+                    "its files would share names with those of other users or repetitions: {} is too long for a suffix, and another \
+                     name starts with the same letters",
                     self.shown(top)
                 ));
             }
@@ -286,7 +286,7 @@ impl PathMap {
             let of = of_suffixed(path).filter(|of| self.own_end_of(of) == of.len());
             if let Some(of) = of {
                 return Err(format!(
-                    "its files would share names with those of other performances: {} is what one of these calls its {}",
+                    "its files would share names with those of other users or repetitions: {} is their name for {}",
                     self.shown(path),
                     self.shown(of)
                 ));

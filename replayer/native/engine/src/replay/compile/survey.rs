@@ -71,7 +71,7 @@ fn far_rows(streams: &TraceTables) -> Result<Vec<(u64, u32)>, String> {
         }
         if far.len() > MOST_FAR {
             return Err(format!(
-                "more than {MOST_FAR} of its events are waited for from far away"
+                "must have at most {MOST_FAR} events that a much later event waits for"
             ));
         }
     }
