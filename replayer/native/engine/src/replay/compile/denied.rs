@@ -2,6 +2,7 @@
 
 use super::operands::{Operands, SET_STATUS};
 use super::slots::Reason;
+use replayer_ops::Class;
 use replayer_trace::{Event, Op};
 
 pub(super) const DENIED: Reason = "change of an open file that was denied";
@@ -28,39 +29,11 @@ fn changes(event: &Event) -> bool {
             flags != 0 && flags & PATH == 0
         }
         Op::Fcntl => operands.command(u32::MAX) == Ok(SET_STATUS),
-        Op::Chmod
-        | Op::Chown
-        | Op::Clone
-        | Op::CopyFileRange
-        | Op::Fallocate
-        | Op::Fchmod
-        | Op::Fchown
-        | Op::Fremovexattr
-        | Op::Fsetxattr
-        | Op::Ftruncate
-        | Op::Futimens
-        | Op::Lchown
-        | Op::Link
-        | Op::Lremovexattr
-        | Op::Lsetxattr
-        | Op::Lutimens
-        | Op::Mkdir
-        | Op::Mknod
-        | Op::Pwrite
-        | Op::Pwritev
-        | Op::Removexattr
-        | Op::Rename
-        | Op::Rmdir
-        | Op::Sendfile
-        | Op::Setxattr
-        | Op::Splice
-        | Op::Symlink
-        | Op::Truncate
-        | Op::Unlink
-        | Op::Utimens
-        | Op::Write
-        | Op::Writev => true,
-        _ => false,
+        Op::Sendfile | Op::Splice => true,
+        op => matches!(
+            op.class(),
+            Class::Alter | Class::Attribute | Class::Mark | Class::Write
+        ),
     }
 }
 
@@ -71,7 +44,6 @@ pub(super) fn follows(event: &Event) -> bool {
             let flags = Operands(event).lenient_flags(NO_FOLLOW | ONLY_NEW);
             flags & NO_FOLLOW == 0 && flags & ONLY_NEW != ONLY_NEW
         }
-        Op::Chmod | Op::Chown | Op::Removexattr | Op::Setxattr | Op::Truncate | Op::Utimens => true,
-        _ => false,
+        op => op.class() == Class::Attribute && op.follows(),
     }
 }

@@ -14,7 +14,6 @@ mod path_map;
 mod recorded;
 mod requests;
 mod schedule;
-mod schedule_builder;
 mod script;
 mod slots;
 mod survey;

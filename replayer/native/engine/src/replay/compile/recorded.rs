@@ -2,7 +2,7 @@
 
 use super::denied::is_denied_change;
 use crate::replay::program::Recorded;
-use replayer_ops::Flag;
+use replayer_ops::{Contents, Flag};
 use replayer_trace::{Event, Op};
 
 /// Errnos end here (errno.h of Linux, `MAX_ERRNO`).
@@ -37,22 +37,10 @@ pub(super) fn returned(event: &Event) -> Recorded {
 
 fn returns_a_number(op: Op) -> bool {
     matches!(
+        op.contents(),
+        Contents::Reads | Contents::Writes | Contents::Copies
+    ) || matches!(
         op,
-        Op::Read
-            | Op::Readv
-            | Op::Pread
-            | Op::Preadv
-            | Op::Write
-            | Op::Writev
-            | Op::Pwrite
-            | Op::Pwritev
-            | Op::Lseek
-            | Op::Readlink
-            | Op::CopyFileRange
-            | Op::Splice
-            | Op::Sendfile
-            | Op::Getxattr
-            | Op::Lgetxattr
-            | Op::Fgetxattr
+        Op::Lseek | Op::Readlink | Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr
     )
 }

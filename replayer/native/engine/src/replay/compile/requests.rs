@@ -3,8 +3,7 @@
 use super::batches::{BatchBuilder, Needs};
 use super::lanes::Lanes;
 use super::own::{Entries, own_of_past, tops};
-use super::schedule::{Part, Schedule};
-use super::schedule_builder::Edges;
+use super::schedule::{Edges, Part, Schedule};
 use super::survey::{Requests, Wanted};
 use super::table::Table;
 use super::tree_state::{Inherited, TreeState};

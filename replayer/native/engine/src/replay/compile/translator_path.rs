@@ -5,6 +5,7 @@ use super::slots::{LaneRow, Reason};
 use super::translator::{BETWEEN_ROOTS, Translator, UNKNOWN};
 use crate::replay::program::{Call, Place, ReplayCall, Subject, TextId, Traced};
 use crate::sys::is_list;
+use replayer_ops::Flag;
 use replayer_trace::{Event, Op};
 
 /// `AT_EACCESS` and `AT_SYMLINK_NOFOLLOW`.
@@ -131,12 +132,11 @@ impl Translator<'_> {
     }
 
     fn attribute_call(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
-        let follow = match event.op {
-            Op::Getxattr | Op::Setxattr | Op::Removexattr | Op::Listxattr => true,
-            Op::Lgetxattr | Op::Lsetxattr | Op::Lremovexattr | Op::Llistxattr => false,
-            _ => return Ok(None),
-        };
+        if !event.op.is(Flag::xattr) {
+            return Ok(None);
+        }
         let path = self.path(event)?;
+        let follow = event.op.follows();
         let on = Subject::Path { path, follow };
         self.attribute(on, event).map(Some)
     }
