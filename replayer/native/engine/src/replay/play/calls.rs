@@ -172,19 +172,27 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             ReplayCall::Read { .. } | ReplayCall::Write { .. } | ReplayCall::List { .. } => {
                 self.enact_data(scheduled)
             }
-            ReplayCall::Plain(call) => {
-                let lane_replay = self;
-                execute(
-                    call,
-                    EventExecutor {
-                        lane_replay,
-                        batch,
-                        scheduled,
-                    },
-                )
-            }
+            ReplayCall::Plain(call) => self.enact_plain(batch, scheduled, call),
             other => self.enact_other(batch, scheduled, other),
         }
+    }
+
+    #[inline(never)]
+    fn enact_plain(
+        &mut self,
+        batch: &CallBatch,
+        scheduled: &ScheduledCall,
+        call: &Call<Traced>,
+    ) -> Replayed {
+        let lane_replay = self;
+        execute(
+            call,
+            EventExecutor {
+                lane_replay,
+                batch,
+                scheduled,
+            },
+        )
     }
 
     #[inline(never)]
