@@ -306,6 +306,7 @@ impl From<StuckData> for Stuck {
 
 /// The answer to one submitted command of an interactive user.
 #[pyclass(frozen, get_all, module = "replayer._native")]
+#[expect(clippy::struct_field_names, reason = "the contract names it so")]
 pub(crate) struct Outcome {
     ticket: u64,
     value: u64,

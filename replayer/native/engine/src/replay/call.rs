@@ -72,7 +72,7 @@ pub(crate) enum ReplayCall {
         protection: u32,
         flags: u32,
     },
-    /// copy_file_range, splice or sendfile. A side outside of the trace is null: then the other one is read or written.
+    /// A copy (`copy_file_range`), a splice or a sendfile. A side outside of the trace is null: then the other one is read or written.
     Transfer {
         op: Op,
         from: Option<Slot>,
