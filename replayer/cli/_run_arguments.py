@@ -5,6 +5,7 @@ import argparse
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Parser,
+    add_printed_options,
     add_procedure_options,
     add_result_options,
     add_target_options,
@@ -62,9 +63,8 @@ def _add_load_arguments(parser: Parser) -> None:
 
 
 def _add_result_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "--json", action="store_true", help="print the results as one JSON document"
-    )
+    printed = parser.add_mutually_exclusive_group()
+    add_printed_options(printed)
     parser.add_argument(
         "--html",
         dest="report_html",

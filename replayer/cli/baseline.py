@@ -13,6 +13,7 @@ from replayer.fio.run_record import BaselineOrder, Size
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     add_junit_option,
+    add_printed_options,
     read_report_files,
     read_rounds,
     read_seed,
@@ -89,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LIMIT",
         help="a limit to judge, such as 'cache/read.p95 < 5ms' or 'cache.rate > 1000/s'",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_printed_options(parser.add_mutually_exclusive_group())
     parser.add_argument(
         "--html",
         dest="report_html",
@@ -115,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
             seed=arguments.seed,
             output=arguments.output,
             thresholds=tuple(arguments.threshold),
-            results="json" if arguments.json else "tables",
+            results=arguments.results,
             files=read_report_files(arguments),
             quiet=arguments.quiet,
         )

@@ -41,7 +41,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--format",
         choices=tuple(COMPARISON_FORMS),
-        help="what to print (default: table)",
+        help="what to print (default: screen, what decides)",
+    )
+    form.add_argument(
+        "--details",
+        dest="format",
+        action="store_const",
+        const="table",
+        help="print every figure, and in what the targets differ: same as --format table",
     )
     form.add_argument(
         "--json", dest="format", action="store_const", const="json", help="print one JSON document"

@@ -19,8 +19,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument(
         "--format",
         choices=tuple(FORMS),
-        help="what to print (default: table); with several runs, JSON has one run a line and "
-        "JUnit one test suite a run",
+        help="what to print (default: screen, what decides); with several runs, JSON has one run a "
+        "line and JUnit one test suite a run",
+    )
+    form.add_argument(
+        "--details",
+        dest="format",
+        action="store_const",
+        const="table",
+        help="print all that was measured and found; same as --format table",
     )
     form.add_argument(
         "--json", dest="format", action="store_const", const="json", help="same as --format json"

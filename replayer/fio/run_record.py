@@ -4,7 +4,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from replayer.fio.amounts import depth, processes_at_once, seconds_needed
 from replayer.fio.jobfile import JobFile
@@ -16,7 +15,7 @@ from replayer.measure.health import LoadFacts
 from replayer.measure.run import CacheFacts, PlanFacts, Target
 from replayer.report.forms import ReportFiles
 from replayer.run.marker import marker_note
-from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
+from replayer.run.options import DEFAULT_STOP_TIMEOUT_S, Results
 from replayer.run.writer import RunFacts
 from replayer.verdict.threshold import with_default
 
@@ -62,7 +61,7 @@ class BaselineOrder:
     seed: int = 1
     output: Path | None = None
     thresholds: tuple[str, ...] = ()
-    results: Literal["tables", "json", "none"] = "tables"
+    results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
 

@@ -39,7 +39,6 @@ def hand_over(arguments: argparse.Namespace) -> int:
         refuse_page_options(arguments)
     if arguments.locustfile is not None:
         _check_locustfiles(arguments.locustfile)
-    arguments.results = "json" if arguments.json else "tables"
     _parsed.update(vars(arguments))
     _command_line[:] = ["replayer", *sys.argv[1:]]
     sys.argv = [f"replayer {arguments.command}", *_locust_words(arguments)]

@@ -92,8 +92,8 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
     parser.add_argument("--trace", metavar="TRACE", help="a trace to replay, instead of a scenario")
     parser.add_argument(
         "--results",
-        choices=("tables", "json", "none"),
-        default="tables",
+        choices=("screen", "details", "json", "none"),
+        default="screen",
         help="output on stdout at the end",
     )
     add_options(parser)

@@ -7,7 +7,7 @@ fio take turns: their rates use the time in which each was under way.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from replayer._native import Histogram
 from replayer.measure.hlog import CANCELLED, Key, Segment, Span, covered_s, join_spans
+from replayer.measure.mix import by_weight
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import (
     PERCENTILE_SAMPLES,
@@ -89,17 +90,31 @@ class _Sample:
 
 def summarise(record: RunRecord) -> Summary:
     """Work out what a run measured, per target, over all rounds and in each."""
-    samples = [
-        _Sample(key, histogram, record.bytes.get(key, 0))
-        for key, histogram in sorted(record.log.histograms.items())
-        if key.segment.phase == "measured"
-    ]
+    samples = sorted(
+        (
+            _Sample(key, histogram, record.bytes.get(key, 0))
+            for key, histogram in record.log.histograms.items()
+            if key.segment.phase == "measured"
+        ),
+        key=_order(record),
+    )
     times = _times(record)
     return Summary(
         targets=tuple(
             _target(target.index, target.name, samples, times) for target in record.run.targets
         )
     )
+
+
+def _order(record: RunRecord) -> Callable[[_Sample], tuple[int, Key]]:
+    """Return the order of samples: by the weight of their transactions; in turn, by their names."""
+    if record.run.load.order == "in turn":
+        return lambda sample: (0, sample.key)
+    counts: dict[str, int] = defaultdict(int)
+    for key, histogram in record.log.histograms.items():
+        counts[key.transaction] += histogram.count if key.op == LATENCY else 0
+    places = {name: place for place, name in enumerate(by_weight(counts, record.plan))}
+    return lambda sample: (places[sample.key.transaction], sample.key)
 
 
 _Part = tuple[str, str | None]

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from replayer.measure.mix import planned_shares
 from replayer.measure.summary import WAITS
 from replayer.plan.census import Census
 from replayer.plan.document import Plan, say_limits, say_warmed
@@ -109,7 +110,7 @@ def describe_plan(plan: Plan) -> PlanSummary:
     body = plan.body
     census = Census(body, plan.traces)
     tallies = [expect_transaction(census, row["steps"]) for row in body["transactions"]]
-    shares = _shares(body)
+    shares = [*planned_shares(body).values()]
     used = (tally.touched for tally, share in zip(tallies, shares, strict=True) if share)
     touched = set[tuple[int, int]]().union(*used)
     growth = _growth(plan, tallies, shares)
@@ -164,17 +165,6 @@ def _transaction(name: str, share: float, tally: Tally) -> TransactionExpectatio
         files_removed=tally.removed,
         think_ns=tally.think_ns,
     )
-
-
-def _shares(body: Mapping[str, Any]) -> list[float]:
-    """Return each transaction's share, users of roles and others together."""
-    roles = [*body.get("roles", [])]
-    rest = body["users"] - sum(users for users, _ in roles)
-    shares = [0.0] * len(body["transactions"])
-    for users, mix in [*roles, [rest, body["mix"]]]:
-        for index, weight in enumerate(mix):
-            shares[index] += users / body["users"] * weight / sum(mix)
-    return shares
 
 
 def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int, int]:

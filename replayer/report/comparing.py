@@ -19,23 +19,19 @@ from replayer.measure.summary import Summary
 from replayer.measure.units import (
     format_bytes,
     format_duration,
-    format_factor,
-    format_ratio,
-    format_time_ns,
 )
-from replayer.report.claims import MOST_TOLD, claim_notes, enumerated
+from replayer.report.answer import decide
+from replayer.report.claims import claim_notes
 from replayer.report.description import each_once
 from replayer.report.document import (
-    Claim,
     ComparedFigure,
     Comparison,
-    ComparisonRow,
     Contender,
     Difference,
     Unranked,
 )
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
-from replayer.report.ranking import Entrant, Side, entrants_of, find_mix, rank_figures
+from replayer.report.ranking import Side, entrants_of, name_mix, rank_figures
 from replayer.report.replay import pause_warnings
 from replayer.verdict.judgement import Verdict, judge
 
@@ -132,17 +128,18 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     )
     found = list(rank_figures(entrants))
     compared = tuple(each for each in found if isinstance(each, ComparedFigure))
+    unranked = tuple(each for each in found if isinstance(each, Unranked))
     differing = [*_options(sides), *_facts(sides)]
     differences = tuple(sorted(differing, key=lambda item: not item.decides))
-    mix = _name_mix(entrants)
+    mix = name_mix(entrants)
     return Comparison(
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
         fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
         contenders=contenders,
-        headline=tuple(_headline(found, contenders, mix)),
+        headline=tuple(decide(compared, unranked, mix)),
         differences=differences,
         compared=compared,
-        unranked=tuple(each for each in found if isinstance(each, Unranked)),
+        unranked=unranked,
         method=tuple(_method(compared, contenders, mix)),
         cautions=(*_unsound(records, verdicts), *_cautions(records, contenders, differences)),
     )
@@ -180,13 +177,6 @@ def _check(records: Sequence[RunRecord], sides: Sequence[Side], plans: Plans) ->
         raise ReplayerError(message, hint="add --different-plans to compare them all the same")
 
 
-def _name_mix(entrants: Sequence[Entrant]) -> str:
-    """Return what is pooled as all transactions: what a contender lacks is left out for all."""
-    every = {found.name for each in entrants for found in each.summary.overall.transactions}
-    whole = len(find_mix(entrants)) == len(every)
-    return "the transactions of the mix" if whole else "the transactions that all have"
-
-
 def _contender(side: Side, summary: Summary, verdict: Verdict) -> Contender:
     record = side.record
     own = summary.targets[side.target.index]
@@ -206,74 +196,13 @@ def _contender(side: Side, summary: Summary, verdict: Verdict) -> Contender:
     )
 
 
-def _headline(found: Sequence[_Found], contenders: Sequence[Contender], mix: str) -> Iterator[str]:
-    """Say in a sentence each what comes out for the typical and for the slow transactions."""
-    sentences = list(_sentences(found, mix))
-    if not sentences:
-        count = len(contenders)
-        yield (
-            f"nothing has succeeded with all {count}: there are no times to compare"
-            if found
-            else f"nothing that all {count} have was measured"
-        )
-    yield from sentences
-
-
-def _sentences(found: Sequence[_Found], mix: str) -> Iterator[str]:
-    pooled = [item for item in found if item.kind == "all transactions"]
-    told = pooled or [item for item in found if item.kind == "transaction"]
-    subjects = list(dict.fromkeys(item.subject for item in told))
-    figures = ("p50", "p95")
-    # Several jobs that ran in turn have one sentence each: their medians.
-    for subject in subjects[:MOST_TOLD]:
-        what = mix if pooled else subject
-        for figure in figures if len(subjects) == 1 else figures[:1]:
-            own = [item for item in told if item.subject == subject and item.figure == figure]
-            for item in own:
-                if isinstance(item, ComparedFigure):
-                    yield _sentence(item, f"{figure} of {what} is")
-                elif figure == "p50" and all(each.samples for each in item.lacking):
-                    yield f"{what}: too few samples to rank {enumerated(item.labels)}"
-
-
-def _sentence(ranked: ComparedFigure, words: str) -> str:
-    best, *others = ranked.standings
-    text = f"{best.label}: {words} {format_time_ns(best.value)}"
-    unclear: dict[Claim, list[str]] = {}
-    for item in others:
-        if item.claim in _UNCLEAR:
-            unclear.setdefault(item.claim, []).append(item.label)
-        else:
-            text += f"; {item.label}: {format_time_ns(item.value)}{_times(item)}"
-    for claim, labels in unclear.items():
-        text += f"; {_UNCLEAR[claim]} {best.label} and {enumerated(labels)}"
-    return text
-
-
-_UNCLEAR: Mapping[Claim, str] = {
-    "no difference shown": "no difference is shown between",
-    "too few seconds": "measured for too few seconds to tell a difference between",
-}
-
-
-def _times(standing: ComparisonRow) -> str:
-    if standing.ratio is None:
-        return ""
-    if standing.ratio_low is None or standing.ratio_high is None:
-        return f", {format_factor(standing.ratio)} as long"
-    return (
-        f", {format_factor(standing.ratio)} ({format_ratio(standing.ratio_low)} to "
-        f"{format_ratio(standing.ratio_high)}) as long"
-    )
-
-
 def _method(
     compared: Sequence[ComparedFigure], contenders: Sequence[Contender], mix: str
 ) -> Iterator[str]:
     fewest = min(contender.rounds for contender in contenders)
     if any(ranked.kind == "all transactions" for ranked in compared):
         yield (
-            f"all transactions: percentiles of {mix} pooled, in which each transaction has the "
+            f"all transactions: percentiles of the {mix} pooled, in which each transaction has the "
             "same share for all contenders (the mean of its shares with them); of throughputs the "
             "sum"
         )

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from replayer.analysis.composition import analyse
 from replayer.analysis.works import steps_by_transaction
 from replayer.measure.health import RunWarning
+from replayer.measure.mix import has_think_time
 from replayer.measure.pacing import pacing_warnings
 from replayer.measure.record import Event, RunRecord
 from replayer.measure.summarise import summarise
 from replayer.measure.summary import Summary
 from replayer.ops import TO_THE_END
+from replayer.report.answer import answer
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.report.replay import pause_warnings, schedule_warnings
@@ -30,9 +32,10 @@ def compose(record: RunRecord) -> Document:
     """
     run = record.run
     summary = summarise(record)
-    ranking, unranked = rank(record, summary)
+    ranking, verdict = rank(record, summary), judge(record, summary)
     return Document(
-        verdict=judge(record, summary),
+        verdict=verdict,
+        answer=tuple(answer(ranking, verdict, summary, run.health)),
         id=run.id,
         folder=str(record.folder),
         status=record.status,
@@ -42,6 +45,7 @@ def compose(record: RunRecord) -> Document:
         command=run.command,
         plan=run.plan,
         load=run.load,
+        think_time=has_think_time(record.plan),
         user_kinds=run.user_kinds,
         cache=run.cache,
         targets=run.targets,
@@ -63,9 +67,10 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
+        pooled=ranking.pooled,
         finds_ends=tuple(_finds_ends(record, summary)),
-        ranking=ranking,
-        unranked=unranked,
+        ranking=ranking.figures,
+        unranked=ranking.unranked,
         analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )

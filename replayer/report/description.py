@@ -167,6 +167,11 @@ def footnotes(document: Document) -> Iterator[str]:
         )
     yield from client_notes(document)
     yield from unfinished(document)
+    yield from say_lost(document)
+
+
+def say_lost(document: Document) -> Iterator[str]:
+    """Yield how many lines of the run folder could not be read, if any."""
     lost = document.lost
     total = lost.histograms + lost.timeline + lost.events
     if total:
@@ -182,7 +187,7 @@ def ranking_notes(document: Document) -> Iterator[str]:
     """Yield what is not ranked, and what the claims of the ranking are worth."""
     yield from say_unranked(document.unranked)
     if document.ranking:
-        claims = {place.claim for ranked in document.ranking for place in ranked.places}
+        claims = {place.claim for ranked in document.ranking for place in ranked.standings}
         yield from claim_notes(document.load.rounds, claims)
 
 

@@ -58,7 +58,7 @@ class Difference(Frozen):
 
 
 class ComparisonRow(Frozen):
-    """One contender's place for one figure."""
+    """One target's or contender's place for one figure."""
 
     label: str
     value: float
@@ -83,6 +83,7 @@ class ComparedFigure(Frozen):
     """All transactions: those that all have, pooled, each with one share that is the same for all
     contenders; of throughputs the sum; none of fio's jobs, which took turns."""
     figure: Literal["p50", "p95", "p99", "throughput"]
+    """No throughput where users think between transactions: it is mostly their own."""
     unit: Literal["ns", "per_s"]
     better: Literal["lower", "higher"]
     standings: tuple[ComparisonRow, ...]
@@ -121,7 +122,7 @@ class Comparison(Frozen):
     fingerprints: tuple[str, ...]
     contenders: tuple[Contender, ...]
     headline: tuple[str, ...]
-    """What comes out, in sentences."""
+    """Which contender to use, by how much, how sure; in sentences."""
     differences: tuple[Difference, ...]
     compared: tuple[ComparedFigure, ...]
     unranked: tuple[Unranked, ...] = ()
@@ -150,31 +151,18 @@ class Incident(Frozen):
     """How long it took, or had taken when it was noticed; null for errors."""
 
 
-class RankingRow(Frozen):
-    """One target's place for one figure."""
+class PooledFigures(Frozen):
+    """All transactions of a target together; null: too few samples, or nothing was measured.
+
+    Each transaction has the share that it has in the mean over the targets, so that none looks slow
+    for having made, by chance, more of what takes long.
+    """
 
     target: str
-    value: float
-    ratio: float | None
-    """To the best value: 1 is the best, for times above 1 is slower, for rates below 1 is fewer;
-    null: the best is 0, and this one is not."""
-    low: float | None
-    """The lowest value of its rounds; null with fewer than two rounds."""
-    high: float | None
-    claim: Claim
-    """What is claimed of it and the best one, as in comparisons."""
-
-
-class RankedFigure(Frozen):
-    """One figure on all targets, best first."""
-
-    subject: str
-    """A transaction, or an op over all transactions."""
-    kind: Literal["transaction", "op"]
-    figure: Literal["p50", "p95", "p99", "throughput"]
-    unit: Literal["ns", "per_s"]
-    better: Literal["lower", "higher"]
-    places: tuple[RankingRow, ...]
+    p50_ns: float | None
+    p95_ns: float | None
+    p99_ns: float | None
+    throughput_per_s: float | None
 
 
 class LostLines(Frozen):
@@ -192,6 +180,8 @@ class Document(Frozen):
 
     schema_name: Literal["replayer-run-1"] = Field(default=SCHEMA, alias="schema")
     verdict: Verdict
+    answer: tuple[str, ...]
+    """What the run says to who has to decide: which target, by how much, how sure."""
     id: str
     folder: str
     status: Literal["running", "finished", "interrupted", "failed", "killed"]
@@ -202,6 +192,8 @@ class Document(Frozen):
     command: tuple[str, ...]
     plan: PlanFacts
     load: LoadFacts
+    think_time: bool = False
+    """Whether users wait between transactions: then their rate is mostly their own."""
     user_kinds: tuple[UserKind, ...]
     """Which users there were, where a locustfile brought some."""
     cache: CacheFacts
@@ -217,9 +209,11 @@ class Document(Frozen):
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary
+    pooled: tuple[PooledFigures, ...] = ()
+    """All transactions together, for each target; empty: there is one kind, or they ran in turn."""
     finds_ends: tuple[str, ...] = ()
     """Ops, as TRANSACTION/OP, whose last call on each file only finds its end."""
-    ranking: tuple[RankedFigure, ...]
+    ranking: tuple[ComparedFigure, ...]
     """Empty with one target."""
     unranked: tuple[Unranked, ...] = ()
     """For which figures targets have too few samples to be ranked."""

@@ -24,7 +24,7 @@ from replayer.measure.units import (
     format_time_ns,
     format_times,
 )
-from replayer.report.document import ComparedFigure, ComparisonRow, RankedFigure, RankingRow
+from replayer.report.document import ComparedFigure, ComparisonRow
 from replayer.report.style import Column
 
 DASH = "\N{EN DASH}"
@@ -93,13 +93,13 @@ def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
                 )
 
 
-def ranking_rows(ranking: Iterable[RankedFigure]) -> Iterator[tuple[str, ...]]:
+def ranking_rows(ranking: Iterable[ComparedFigure]) -> Iterator[tuple[str, ...]]:
     """Yield every place: figure, target, value, ratio, spread, and what is claimed."""
     for ranked in ranking:
-        for place in ranked.places:
+        for place in ranked.standings:
             yield (
                 f"{ranked.subject} {ranked.figure}",
-                place.target,
+                place.label,
                 show_value(ranked, place.value),
                 format_times(place.ratio),
                 show_spread(ranked, place),
@@ -107,12 +107,12 @@ def ranking_rows(ranking: Iterable[RankedFigure]) -> Iterator[tuple[str, ...]]:
             )
 
 
-def show_value(ranked: RankedFigure | ComparedFigure, value: float) -> str:
+def show_value(ranked: ComparedFigure, value: float) -> str:
     """Return a figure in the unit that fits."""
     return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
 
 
-def show_spread(ranked: RankedFigure | ComparedFigure, place: RankingRow | ComparisonRow) -> str:
+def show_spread(ranked: ComparedFigure, place: ComparisonRow) -> str:
     """Return the lowest and highest round, with the unit once where it is the same."""
     if place.low is None or place.high is None:
         return DASH

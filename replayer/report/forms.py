@@ -15,6 +15,7 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.csv_form import render_csv
 from replayer.report.document import Comparison, Document
+from replayer.report.first_screen import render_comparison_screen, render_first_screen
 from replayer.report.json_form import render_comparison_json, render_json
 from replayer.report.junit import render_junit
 from replayer.report.markdown import render_markdown
@@ -38,6 +39,13 @@ def _each(render: Callable[[Document], str]) -> Callable[[Sequence[Document], St
 
 
 FORMS: dict[str, Form[Sequence[Document]]] = {
+    "screen": Form(
+        "txt",
+        "text/plain",
+        lambda documents, style: "\n".join(
+            render_first_screen(document, style) for document in documents
+        ),
+    ),
     "table": Form(
         "txt",
         "text/plain",
@@ -50,6 +58,7 @@ FORMS: dict[str, Form[Sequence[Document]]] = {
 }
 
 COMPARISON_FORMS: dict[str, Form[Comparison]] = {
+    "screen": Form("txt", "text/plain", render_comparison_screen),
     "table": Form("txt", "text/plain", render_comparison_table),
     "json": Form("json", "application/json", lambda found, _: render_comparison_json(found)),
     "markdown": Form("md", "text/markdown", lambda found, _: render_comparison_markdown(found)),
@@ -118,7 +127,8 @@ class Destination:
         """Choose from what was asked for.
 
         ``html`` is a file for a page instead of anything else, ``output`` one for what would be
-        printed. The suffix of that one says the form if nothing else does.
+        printed. The suffix of that one says the form if nothing else does: a text has the details,
+        where what is printed is the first screen.
 
         Raises:
             ReplayerError: Both files are named.
@@ -129,7 +139,7 @@ class Destination:
         if html is not None:
             return cls(html, "html")
         named = None if output is None else suffixes.get(output.suffix.lower())
-        return cls(output, form or named or "table")
+        return cls(output, form or named or ("table" if output else "screen"))
 
     @property
     def style(self) -> Style:

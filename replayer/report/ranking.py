@@ -14,6 +14,7 @@ import numpy as np
 from replayer._native import Histogram
 from replayer.analysis.resampling import Mixture, Resampled, resample, resample_mixture
 from replayer.analysis.slots import Distribution, Subject, read_distributions
+from replayer.measure.mix import has_think_time
 from replayer.measure.record import RunRecord
 from replayer.measure.run import Target
 from replayer.measure.summarise import latencies_of
@@ -24,6 +25,7 @@ from replayer.measure.summary import (
     Summary,
     TargetSummary,
     TransactionSummary,
+    samples_needed,
 )
 from replayer.report.claims import Evidence, has_samples, judge_difference
 from replayer.report.document import (
@@ -31,8 +33,7 @@ from replayer.report.document import (
     ComparedFigure,
     ComparisonRow,
     Lacking,
-    RankedFigure,
-    RankingRow,
+    PooledFigures,
     Unranked,
 )
 
@@ -66,7 +67,7 @@ FIGURES = (
 )
 _PERCENTS = tuple(figure.percent for figure in FIGURES)
 ALL = "all transactions"
-_OP_FIGURES = 2  # of ops: p50 and p95
+_OF_OPS = range(2)  # p50 and p95
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,8 @@ class Entrant:
     distributions: Mapping[Subject, Distribution]
     seed: int
     order: Order
+    thinks: bool
+    """Whether its users wait between transactions."""
 
     def succeeded(self, transaction: str, part: RoundSummary) -> Histogram:
         """Return the latencies of one transaction in one round, or in all of them."""
@@ -115,6 +118,7 @@ def entrants_of(sides: Sequence[Side], summaries: Mapping[int, Summary]) -> list
             distributions=found[id(side.record)],
             seed=seeds[id(side.record)],
             order=side.record.run.load.order,
+            thinks=has_think_time(side.record.plan),
         )
         for side in sides
     ]
@@ -141,15 +145,17 @@ class _EntrantFigures:
 def rank_figures(entrants: Sequence[Entrant]) -> Iterator[ComparedFigure | Unranked]:
     """Yield every figure that at least two entrants have: all together, transactions, then ops.
 
-    Entrants with enough samples are ranked; those with too few are yielded beside them.
+    Entrants with enough samples are ranked; those with too few are yielded beside them. Where users
+    think, the rate of transactions is mostly their own, and ranks nothing.
     """
     mix = find_mix(entrants)
+    thinks = any(entrant.thinks for entrant in entrants)
+    places = range(len(FIGURES) - 1 if thinks else len(FIGURES))
     if len(mix) > 1:
-        yield from _ranked("all transactions", _together(entrants, mix), range(len(FIGURES)))
+        yield from _ranked("all transactions", _together(entrants, mix), places)
     for kind, name in _subjects(entrants):
         own = [each for entrant in entrants if (each := _figures(entrant, kind, name))]
-        places = range(len(FIGURES)) if kind == "transaction" else range(_OP_FIGURES)
-        yield from _ranked(kind, own, places, name)
+        yield from _ranked(kind, own, places if kind == "transaction" else _OF_OPS, name)
 
 
 def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
@@ -164,6 +170,13 @@ def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
     return tuple(
         name for kind, name in _subjects(entrants) if kind == "transaction" and name in kept
     )
+
+
+def name_mix(entrants: Sequence[Entrant]) -> str:
+    """Return what is pooled as all transactions: what an entrant lacks is left out for all."""
+    every = {found.name for each in entrants for found in each.summary.overall.transactions}
+    whole = len(find_mix(entrants)) == len(every)
+    return "transactions" if whole else "transactions that all have"
 
 
 def _ranked(
@@ -339,30 +352,44 @@ def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
     return [found for values in figures.rounds if (found := values[place]) is not None]
 
 
-def rank(
-    record: RunRecord, summary: Summary
-) -> tuple[tuple[RankedFigure, ...], tuple[Unranked, ...]]:
-    """Return each figure that at least two targets of a run have, transactions first.
+@dataclass(frozen=True)
+class Ranking:
+    """The targets of a run beside each other.
 
-    Returns:
-        Those that are ranked, and for which figures targets have too few samples to be ranked.
+    Attributes:
+        figures: Each figure that at least two targets have: all together, transactions, then ops.
+        unranked: For which figures targets have too few samples.
+        mix: What was pooled, in words.
+        pooled: Each target's figures of all transactions; none where there is one kind of them, or
+            where they ran in turn.
     """
-    if len(summary.targets) == 1:
-        return (), ()
+
+    figures: tuple[ComparedFigure, ...]
+    unranked: tuple[Unranked, ...]
+    mix: str
+    pooled: tuple[PooledFigures, ...]
+
+
+def rank(record: RunRecord, summary: Summary) -> Ranking:
+    """Rank the targets of a run."""
     sides = [Side(target.name, record, target) for target in record.run.targets]
-    ranked: list[RankedFigure] = []
-    unranked: list[Unranked] = []
-    for found in rank_figures(entrants_of(sides, {id(record): summary})):
-        if found.kind == "all transactions":
-            continue
-        if isinstance(found, Unranked):
-            unranked.append(found)
-            continue
-        own = found.model_dump(exclude={"standings"})
-        ranked.append(RankedFigure(**own, places=tuple(map(_place, found.standings))))
-    return tuple(ranked), tuple(unranked)
+    entrants = entrants_of(sides, {id(record): summary})
+    found = list(rank_figures(entrants)) if len(entrants) > 1 else []
+    mix = find_mix(entrants)
+    return Ranking(
+        figures=tuple(each for each in found if isinstance(each, ComparedFigure)),
+        unranked=tuple(each for each in found if isinstance(each, Unranked)),
+        mix=name_mix(entrants),
+        pooled=tuple(map(_pooled, _together(entrants, mix))) if len(mix) > 1 else (),
+    )
 
 
-def _place(standing: ComparisonRow) -> RankingRow:
-    own = standing.model_dump(exclude={"label", "ratio_low", "ratio_high"})
-    return RankingRow(target=standing.label, **own)
+def _pooled(figures: _EntrantFigures) -> PooledFigures:
+    shown = [
+        value if percent is None or figures.samples >= samples_needed(percent) else None
+        for value, percent in zip(figures.values, _PERCENTS, strict=True)
+    ]
+    p50_ns, p95_ns, p99_ns, rate = shown
+    return PooledFigures(
+        target=figures.label, p50_ns=p50_ns, p95_ns=p95_ns, p99_ns=p99_ns, throughput_per_s=rate
+    )

@@ -152,7 +152,7 @@ def _read_loops(text: str) -> int:
 
 CacheState = Literal["as-is", "cold", "warm"]
 Keep = Literal["laid-out", "used"]
-Results = Literal["tables", "json", "none"]
+Results = Literal["screen", "details", "json", "none"]
 
 VERIFY = "verify=true"
 DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a person who waits
@@ -196,7 +196,7 @@ class Settings:
     output: Path | None = None
     runs: Path | None = None
     thresholds: tuple[str, ...] = ()
-    results: Results = "tables"
+    results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
     command: tuple[str, ...] = ()
@@ -334,6 +334,22 @@ def add_result_options(parser: Parser) -> None:
     parser.add_argument(
         "--quiet", action="store_true", help="show no progress, only calls that hang"
     )
+
+
+def add_printed_options(parser: Parser) -> None:
+    """Declare what is printed at the end: the first screen, unless something else is asked for."""
+    for word, text in (
+        ("details", "print all that was measured and found, not the first screen alone"),
+        ("json", "print the results as one JSON document"),
+    ):
+        parser.add_argument(
+            f"--{word}",
+            dest="results",
+            action="store_const",
+            const=word,
+            default="screen",
+            help=text,
+        )
 
 
 def add_junit_option(parser: Parser) -> None:

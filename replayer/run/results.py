@@ -14,13 +14,14 @@ from replayer.plan.summary import describe_plan
 from replayer.report.composition import compose
 from replayer.report.description import say_verdict
 from replayer.report.document import Document
+from replayer.report.first_screen import render_first_screen
 from replayer.report.forms import ReportFiles
 from replayer.report.html import render_html
 from replayer.report.json_form import render_json
 from replayer.report.junit import render_junit
 from replayer.report.style import Style
 from replayer.report.table import render_table
-from replayer.run.options import Settings
+from replayer.run.options import Results, Settings
 from replayer.run.targets import NamedTarget
 from replayer.run.workload import Workload
 from replayer.run.writer import RunEnding, RunWriter
@@ -79,9 +80,7 @@ def end_run(
     return shown
 
 
-def show_results(
-    folder: RunFolder, run: Run | None, form: Literal["tables", "json", "none"], files: ReportFiles
-) -> Shown:
+def show_results(folder: RunFolder, run: Run | None, form: Results, files: ReportFiles) -> Shown:
     """Judge a run, keep the judgement, and tell it; what refuses costs nothing else.
 
     Args:
@@ -126,7 +125,7 @@ def _refused(step: Callable[[], None]) -> Iterator[ReplayerError]:
         yield error
 
 
-def _print(document: Document, form: Literal["tables", "json", "none"]) -> None:
+def _print(document: Document, form: Results) -> None:
     """Print; a reader that has gone changes neither the exit code nor the cleaning.
 
     Raises:
@@ -135,7 +134,8 @@ def _print(document: Document, form: Literal["tables", "json", "none"]) -> None:
     try:
         if form == "json":
             print(render_json(document), flush=True)
-        elif form == "tables":
-            print(render_table(document, Style.of(sys.stdout)), flush=True)
+        elif form != "none":
+            render = render_table if form == "details" else render_first_screen
+            print(render(document, Style.of(sys.stdout)), flush=True)
     except BrokenPipeError:
         drop_output()

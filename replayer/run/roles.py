@@ -191,7 +191,7 @@ def _read_seconds(text: str) -> int:
 LOCUSTS_PORT = 5557
 DEFAULTS: dict[str, object] = {
     "pace": "closed",
-    "results": "tables",
+    "results": "screen",
     "on_lost_worker": "fail",
     "threshold": [],
     "changes": [],

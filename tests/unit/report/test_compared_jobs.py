@@ -68,7 +68,7 @@ def test_a_job_whose_time_was_lost_when_its_run_was_killed_is_reported(tmp_path:
     facts = make_run(targets=targets, load=make_load(order="in turn"), status="running")
     record = load(writer.write(facts))
     ranking = compose(record).ranking
-    claims = {(item.subject, item.figure): item.places[1].claim for item in ranking}
+    claims = {(item.subject, item.figure): item.standings[1].claim for item in ranking}
     assert claims["first", "p50"] == "no difference shown"
     assert claims["next", "p50"] == "too few seconds"
     assert compare([record]).compared
@@ -77,7 +77,7 @@ def test_a_job_whose_time_was_lost_when_its_run_was_killed_is_reported(tmp_path:
 def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
     comparison = compare([jobs])
     assert {item.kind for item in comparison.compared} == {"transaction"}
-    assert [text.split(" is ")[0] for text in comparison.headline] == [
-        "fast: p50 of buffered",
-        "fast: p50 of sync",
+    assert [text.split(" takes ")[0] for text in comparison.headline] == [
+        "buffered: use fast: buffered",
+        "sync: use fast: sync",
     ]

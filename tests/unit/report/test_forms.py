@@ -220,10 +220,10 @@ def test_junit_is_xml_whatever_a_target_is_called(
 def test_rounds_that_lie_apart_differ_and_overlapping_ones_do_not(
     document: Document,
 ) -> None:
-    claims = {(item.subject, item.figure): item.places[1].claim for item in document.ranking}
+    claims = {(item.subject, item.figure): item.standings[1].claim for item in document.ranking}
     assert claims["front_page", "p95"] == "differs"
     assert claims["front_page", "throughput"] == "no difference shown"
-    ratios = {item.figure: item.places[1].ratio for item in document.ranking}
+    ratios = {item.figure: item.standings[1].ratio for item in document.ranking}
     assert ratios["p95"] == pytest.approx(3, rel=0.01)
 
 
@@ -245,9 +245,9 @@ def test_a_difference_is_claimed_only_when_every_round_agrees(
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
     ranking = compose(load_run(writer.write(run))).ranking
     p50 = next(item for item in ranking if item.figure == "p50")
-    if p50.places[1].claim != "no difference shown":
+    if p50.standings[1].claim != "no difference shown":
         assert max(left) < min(right) or max(right) < min(left)
-    assert p50.places[0].ratio == 1 <= (p50.places[1].ratio or 0)
+    assert p50.standings[0].ratio == 1 <= (p50.standings[1].ratio or 0)
 
 
 def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
                 writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=2))
     document = compose(load_run(writer.write(run)))
-    place = document.ranking[0].places[1]
+    place = document.ranking[0].standings[1]
     assert place.low is not None
     assert place.claim == "differs, few rounds"
     assert "differs, few rounds: both have 30 samples" in render_table(document)
@@ -285,7 +285,7 @@ def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
     record = load_run(writer.write(run))
     document, comparison = compose(record), compare([record])
-    shown = [ranked.places[1].claim for ranked in document.ranking if ranked.unit == "ns"]
+    shown = [ranked.standings[1].claim for ranked in document.ranking if ranked.unit == "ns"]
     assert set(shown) == {claim}
     texts = (
         render_table(document),

@@ -46,7 +46,7 @@ SETTINGS = st.builds(
     reuse=LISTS,
     output=st.none() | st.just(Path("somewhere/else")),
     thresholds=LISTS,
-    results=st.sampled_from(["tables", "json", "none"]),
+    results=st.sampled_from(["screen", "details", "json", "none"]),
     files=st.builds(
         ReportFiles,
         html=st.none() | st.just(Path("a page.html")),
@@ -60,7 +60,7 @@ SETTINGS = st.builds(
 def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(exit_on_error=False)
     made.add_argument("--scenario")
-    made.add_argument("--results", default="tables")
+    made.add_argument("--results", default="screen")
     made.add_argument("--trace")
     made.set_defaults(command_line=(), num_users=None, spawn_rate=None, run_time=None)
     add_options(made)

@@ -24,7 +24,7 @@ NONE: dict[str, Any] = {
     "loops": None,
     "requests": None,
     "threshold": [],
-    "results": "tables",
+    "results": "screen",
     "report_html": None,
     "junit": None,
     "csv_prefix": None,

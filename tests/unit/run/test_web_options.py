@@ -13,7 +13,7 @@ NONE: dict[str, object] = {
     "autostart": False,
     "report_html": None,
     "junit": None,
-    "results": "tables",
+    "results": "screen",
     "web_host": "127.0.0.1",
     "web_login": False,
 }

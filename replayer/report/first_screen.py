@@ -1,0 +1,283 @@
+"""The first screen of a run or a comparison: what decides, in at most 40 lines of 80 columns.
+
+The verdict with its reason, the answer, a table of all transactions and of the weightiest, what
+stands out, and where the rest is. Everything else is in the details and the other forms.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from replayer.errors import in_one_line
+from replayer.measure.health import RunWarning
+from replayer.measure.summary import TransactionSummary
+from replayer.measure.units import (
+    format_count,
+    format_rate,
+    format_share,
+    format_time_ns,
+    format_times,
+)
+from replayer.report.answer import DIFFERS
+from replayer.report.description import describe_judgement, describe_verdict, say_lost
+from replayer.report.document import (
+    ComparedFigure,
+    Comparison,
+    ComparisonRow,
+    Document,
+    PooledFigures,
+)
+from replayer.report.figures import DASH, show_value
+from replayer.report.findings import sentences
+from replayer.report.ranking import ALL, FIGURES, FigureName
+from replayer.report.replay import describe_agreement
+from replayer.report.style import PLAIN, Column, Style, lay_out_grid
+from replayer.report.table import wrapped
+
+__all__ = ["LINES", "render_comparison_screen", "render_first_screen"]
+
+LINES = 40
+"""Of a first screen, for up to four targets: what a terminal shows without scrolling."""
+_SHARE = ": "  # between a transaction and its share of all
+_WEIGHTIEST = 3  # chosen: transactions with figures of their own
+_LABEL = 13  # columns
+
+_COLUMNS = (
+    Column("", 9),
+    Column("p50", 8),
+    Column("p95", 7),
+    Column("p99", 4),
+    Column("per s", 3),
+    Column("errors", 5),
+    Column("p50 to best", 6),
+)
+
+
+_Ratios = Mapping[tuple[str, str], str]
+"""By subject and target: how its median stands to the best."""
+
+
+@dataclass(frozen=True)
+class _Note:
+    """Something to be said, beside the figures.
+
+    Attributes:
+        label: What it is, such as ``because``.
+        text: A sentence.
+    """
+
+    label: str
+    text: str
+
+    def lines(self, style: Style) -> list[str]:
+        return list(wrapped(f"  {self.label}", self.text, _LABEL, style))
+
+
+def render_first_screen(document: Document, style: Style = PLAIN) -> str:
+    """Render what decides, ending with a newline."""
+    verdict = document.verdict
+    code = f"  (exit code {verdict.exit_code})" if verdict.exit_code else ""
+    head = [style.paint(in_one_line(describe_verdict(document)) + code, verdict.outcome)]
+    table = _table(_blocks(document), _ratios_of(document.ranking), style)
+    body = ["", *_answered(document.answer, style), "", *table]
+    where = f"replayer report {document.folder} --details"
+    return _fill(head, list(_reasons(document)), body, list(_remarks(document)), where, style)
+
+
+def render_comparison_screen(comparison: Comparison, style: Style = PLAIN) -> str:
+    """Render what decides between several runs, ending with a newline."""
+    head = [*_answered(comparison.headline, style), ""]
+    table = list(_table(_compared_blocks(comparison), _ratios_of(comparison.compared), style))
+    cautions = [_Note("caution", text) for text in comparison.cautions]
+    return _fill(head, [], table, cautions, "replayer compare RUN RUN… --details", style)
+
+
+def _fill(  # noqa: PLR0913, PLR0917 - the parts of a screen
+    head: Sequence[str],
+    reasons: Sequence[_Note],
+    body: Sequence[str],
+    remarks: Sequence[_Note],
+    where: str,
+    style: Style,
+) -> str:
+    """Return the parts of a screen below each other, with as many notes as there is room for."""
+    end = ["", *wrapped("  details", where, _LABEL, style)]
+    room = LINES - len(head) - len(body) - len(end)
+    first, room = _fit(reasons, room, style)
+    last, _ = _fit(remarks, room - 1, style)
+    gap = [""] if last else []
+    return style.fit("\n".join([*head, *first, *body, *gap, *last, *end])) + "\n"
+
+
+def _answered(texts: Iterable[str], style: Style) -> Iterator[str]:
+    for text in texts:
+        yield from (style.paint(line, "heading") for line in wrapped("", _begun(text), 0, style))
+
+
+def _begun(sentence: str) -> str:
+    """Return a sentence that begins a line; a name keeps its small letter."""
+    first = sentence.split(maxsplit=1)[0]
+    return f"{sentence[0].upper()}{sentence[1:]}" if first.isalpha() else sentence
+
+
+def _fit(notes: Iterable[_Note], room: int, style: Style) -> tuple[list[str], int]:
+    """Return the lines of the first notes that there is room for, and the room that is left."""
+    lines: list[str] = []
+    left_out = 0
+    for note in notes:
+        own = note.lines(style)
+        if left_out or len(lines) + len(own) > room - 1:  # one line says how many are left out
+            left_out += 1
+        else:
+            lines += own
+    if left_out:
+        lines.append(style.paint(f"  {left_out} more with --details", "faint"))
+    return lines, room - len(lines)
+
+
+def _reasons(document: Document) -> Iterator[_Note]:
+    """Yield why the verdict is what it is, and limits that were not kept."""
+    verdict, targets = document.verdict, len(document.targets)
+    answered = "\n".join(document.answer)
+    yield from (_Note("because", each) for each in verdict.reasons if each not in answered)
+    if document.failure is not None:
+        yield _Note("failure", document.failure)
+    for outcome in ("fail", "inconclusive"):
+        for each in verdict.judgements:
+            if each.outcome == outcome:
+                label = "failed" if outcome == "fail" else "undecided"
+                yield _Note(label, describe_judgement(each, targets))
+
+
+def _remarks(document: Document) -> Iterator[_Note]:
+    """Yield what stands out, what makes figures misleading first; of each kind the first one."""
+    found = list(sentences(document.analysis))
+    alarms = [each for each in found if each.weight == "alarm"]
+    yield from _firsts((each.label, _Note(each.label, each.text)) for each in alarms)
+    yield from (_Note("lost", text) for text in say_lost(document))
+    yield from (_Note("replay", text) for _, text in list(describe_agreement(document))[:1])
+    yield from _firsts((_kind(each), _warning(each)) for each in document.warnings)
+    others = [each for each in found if each.weight != "alarm"]
+    yield from _firsts((each.label, _Note(each.label, each.text)) for each in others)
+
+
+def _firsts(notes: Iterable[tuple[str, _Note]]) -> Iterator[_Note]:
+    """Yield the first note of each kind, and how many there are beside it."""
+    kinds: dict[str, list[_Note]] = defaultdict(list)
+    for kind, note in notes:
+        kinds[kind].append(note)
+    for first, *others in kinds.values():
+        more = f" ({len(others)} more like this)" if others else ""
+        yield _Note(first.label, f"{first.text}{more}")
+
+
+def _kind(warning: RunWarning) -> str:
+    return warning.message if warning.kind == "other" else warning.kind
+
+
+def _warning(warning: RunWarning) -> _Note:
+    hint = f"; {warning.hint}" if warning.hint else ""
+    return _Note("warning", f"{warning.message}{hint}")
+
+
+_Row = tuple[str, ...]
+_Cells = Mapping[str, _Row]
+"""By target: p50, p95, p99, rate and errors."""
+
+
+def _table(blocks: Iterable[tuple[str, _Cells]], ratios: _Ratios, style: Style) -> Iterator[str]:
+    """Yield a table of a block for each subject, without the columns that say nothing."""
+    rows: list[_Row] = []
+    for title, cells in blocks:
+        subject = title.partition(_SHARE)[0]
+        if len(cells) == 1:
+            rows += [(title, *own, "") for own in cells.values()]
+            continue
+        rows.append((title, *("",) * (len(_COLUMNS) - 1)))
+        rows += [
+            (f"  {target}", *own, ratios.get((subject, target), DASH if ratios else ""))
+            for target, own in cells.items()
+        ]
+    kept = [
+        place for place in range(len(_COLUMNS)) if place == 0 or any(row[place] for row in rows)
+    ]
+    columns = [_COLUMNS[place] for place in kept]
+    yield from lay_out_grid(columns, [[row[place] for place in kept] for row in rows], style).lines
+
+
+def _blocks(document: Document) -> Iterator[tuple[str, _Cells]]:
+    """Yield the figures of all transactions, then of the weightiest, on each target."""
+    targets = document.summary.targets
+    found = [(target.name, each) for target in targets for each in target.overall.transactions]
+    if document.pooled:
+        failed = Counter[str]()
+        for target, each in found:
+            failed[target] += each.errors
+        yield (
+            ALL,
+            {each.target: _pooled(document, each, failed[each.target]) for each in document.pooled},
+        )
+    total = sum(each.count for _, each in found)
+    for name in [*dict.fromkeys(each.name for _, each in found)][:_WEIGHTIEST]:
+        own = {target: each for target, each in found if each.name == name}
+        share = sum(each.count for each in own.values()) / total if total else 0.0
+        title = f"{name}{_SHARE}{format_share(share)}" if document.pooled else name
+        yield title, {target: _transaction(document, each) for target, each in own.items()}
+
+
+def _pooled(document: Document, found: PooledFigures, errors: int) -> _Row:
+    times = (found.p50_ns, found.p95_ns, found.p99_ns)
+    rate = "" if document.think_time else _rate(found.throughput_per_s)
+    return (*map(_time, times), rate, format_count(errors))
+
+
+def _transaction(document: Document, found: TransactionSummary) -> _Row:
+    times = (found.latency.p50_ns, found.latency.p95_ns, found.latency.p99_ns)
+    rate = "" if document.think_time else _rate(found.throughput_per_s)
+    return (*map(_time, times), rate, format_count(found.errors))
+
+
+def _compared_blocks(comparison: Comparison) -> Iterator[tuple[str, _Cells]]:
+    """Yield the figures of all transactions, then of the weightiest, of each contender."""
+    figures = [each for each in comparison.compared if each.kind != "op"]
+    errors = {each.label: format_count(each.errors) for each in comparison.contenders}
+    for subject in [*dict.fromkeys(each.subject for each in figures)][: _WEIGHTIEST + 1]:
+        own = {each.figure: each for each in figures if each.subject == subject}
+        rows = {}
+        for label, failed in errors.items():
+            cells = (
+                next((show_value(own[name], row.value) for row in _standings(own, name, label)), "")
+                for name in (figure.name for figure in FIGURES)
+            )
+            rows[label] = (*cells, failed if subject == figures[0].subject else "")
+        yield subject, rows
+
+
+def _standings(
+    figures: Mapping[FigureName, ComparedFigure], name: FigureName, label: str
+) -> Iterator[ComparisonRow]:
+    found = figures.get(name)
+    yield from (row for row in (found.standings if found else ()) if row.label == label)
+
+
+def _ratios_of(figures: Iterable[ComparedFigure]) -> _Ratios:
+    """Return what is shown of medians, by subject and target: the best, or the ratio to it."""
+    ratios = {}
+    for figure in figures:
+        if figure.kind == "op" or figure.figure != "p50":
+            continue
+        claims = {row.claim for row in figure.standings}
+        for row in figure.standings:
+            if row.claim in DIFFERS:
+                ratios[figure.subject, row.label] = format_times(row.ratio)
+            elif row.claim == "best" and claims & DIFFERS:
+                ratios[figure.subject, row.label] = "best"
+    return ratios
+
+
+def _time(value_ns: float | None) -> str:
+    return DASH if value_ns is None else format_time_ns(value_ns)
+
+
+def _rate(value_per_s: float | None) -> str:
+    return DASH if value_per_s is None else format_rate(value_per_s)
