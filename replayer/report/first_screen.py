@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from replayer.errors import in_one_line
 from replayer.measure.health import RunWarning
+from replayer.measure.run import part_in_words
 from replayer.measure.summary import TransactionSummary
 from replayer.measure.units import (
     format_count,
@@ -154,6 +155,7 @@ def _remarks(document: Document) -> Iterator[_Note]:
     found = list(sentences(document.analysis))
     alarms = [each for each in found if each.weight == "alarm"]
     yield from _firsts((each.label, _Note(each.label, each.text)) for each in alarms)
+    yield from (_Note("a part", part_in_words(part)) for part in document.plan.parts)
     yield from (_Note("lost", text) for text in say_lost(document))
     yield from (_Note("replay", text) for _, text in list(describe_agreement(document))[:1])
     yield from _firsts((_kind(each), _warning(each)) for each in document.warnings)

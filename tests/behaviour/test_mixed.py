@@ -169,7 +169,7 @@ def test_users_that_run_no_scenario_are_told_and_are_other_work(
         ],
     )
     said = "6 (2 of 6 run the scenario; of the locustfile: 2 Editor, 2 Reader (in no figure here))"
-    assert said in " ".join(shell.run("report", "mixed").out.split())
+    assert said in " ".join(shell.run("report", "mixed", "--details").out.split())
     refused = shell.run("compare", "mixed", "plain")
     assert refused.code == 2
     assert f"did different work: they differ in who works: {said} against 6" in refused.err
