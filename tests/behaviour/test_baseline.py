@@ -305,7 +305,7 @@ def test_files_that_do_not_fit_are_refused_before_anything_runs(shell: Shell) ->
     mount = shell.target()
     done = baseline(shell, "[x]\nrw=write\nsize=4000t\n", "--target", mount)
     assert done.code == 3
-    assert "bytes, but only" in done.err
+    assert "bytes, only" in done.err
     assert list(mount.iterdir()) == []
 
 
@@ -323,7 +323,8 @@ def test_a_file_system_without_o_direct_is_named_with_the_option(shell: Shell) -
     if "permission denied" in done.stderr or "not permitted" in done.stderr:
         pytest.skip("no mounts can be made here")
     assert done.returncode == 3, done.stderr
-    assert "direct=1 of job rand-read-4k (rand-read-4k) fails: this file system has no O_DIRECT" in done.stderr
+    assert "direct=1 of job rand-read-4k (rand-read-4k) fails: " in done.stderr
+    assert "no O_DIRECT" in done.stderr
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ def test_a_run_without_a_file_call_is_inconclusive_and_check_warns_of_it(
     (shell.home / "idle.yaml").write_text(text)
     checked = shell.run("check", "idle.yaml")
     assert (checked.code, checked.err) == (0, "")
-    assert "\nwarning       look makes no file call: a run of this is inconc" in checked.out
+    assert "\nwarning       look makes no file call: such a run is inconclusive" in checked.out
     done = shell.run("run", "idle.yaml")
     assert done.code == 4, done.out + done.err
     assert "in the measured phase: look ended without one" in done.out
