@@ -24,6 +24,7 @@ mod pipes;
 mod places;
 mod removed;
 mod requests;
+mod searched_orders;
 mod separate;
 mod sharing;
 mod special;
