@@ -40,8 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--format",
+        metavar="FORM",
         choices=tuple(COMPARISON_FORMS),
-        help="what to print (default: screen, what decides)",
+        help=f"what to print: {', '.join(COMPARISON_FORMS)} (default: screen, what decides)",
     )
     form.add_argument(
         "--details",

@@ -18,9 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--format",
+        metavar="FORM",
         choices=tuple(FORMS),
-        help="what to print (default: screen, what decides); with several runs, JSON has one run a "
-        "line and JUnit one test suite a run",
+        help=f"what to print: {', '.join(FORMS)} (default: screen, what decides); with several "
+        "runs, JSON has one run a line and JUnit one test suite a run",
     )
     form.add_argument(
         "--details",

@@ -20,7 +20,13 @@ from replayer.measure.units import (
     format_times,
 )
 from replayer.report.answer import DIFFERS
-from replayer.report.description import describe_judgement, describe_verdict, say_lost
+from replayer.report.description import (
+    describe_judgement,
+    describe_verdict,
+    describe_verification,
+    say_lost,
+    unfinished,
+)
 from replayer.report.document import (
     ComparedFigure,
     Comparison,
@@ -156,6 +162,9 @@ def _remarks(document: Document) -> Iterator[_Note]:
     alarms = [each for each in found if each.weight == "alarm"]
     yield from _firsts((each.label, _Note(each.label, each.text)) for each in alarms)
     yield from (_Note("a part", part_in_words(part)) for part in document.plan.parts)
+    if document.verification is not None:
+        yield _Note("verified", describe_verification(document.verification))
+    yield from (_Note("unfinished", text) for text in unfinished(document))
     yield from (_Note("lost", text) for text in say_lost(document))
     yield from (_Note("replay", text) for _, text in list(describe_agreement(document))[:1])
     yield from _firsts((_kind(each), _warning(each)) for each in document.warnings)

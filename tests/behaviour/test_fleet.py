@@ -193,7 +193,7 @@ def test_workers_on_a_cpu_each_are_as_busy_as_the_busier_one_and_not_as_both(
     together = document["health"]["client_cpu_share"]
     assert together == pytest.approx(max(shares))
     assert together < sum(shares)
-    assert ", 2 CPUs, " in shell.run("report", "out").out
+    assert ", 2 CPUs, " in shell.run("report", "out", "--details").out
 
 
 def test_arrivals_come_at_the_rate_of_one_process(shell: Shell) -> None:

@@ -40,6 +40,6 @@ def test_reads_until_the_end_have_times_of_data_only(shell: Shell) -> None:
         if (key.op, key.outcome, key.segment.phase) == ("read", "ok", "measured")
     ]
     assert read["time"]["p50_ns"] == data[0].percentile(50)
-    table = shell.run("report", "out").out
+    table = shell.run("report", "out", "--details").out
     (row,) = [line for line in table.splitlines() if "found the end" in line]
     assert f"{look['count']:,}" in row

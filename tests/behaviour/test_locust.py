@@ -308,7 +308,7 @@ def test_a_load_shape_that_breaks_fails_the_run_and_is_told(
     [
         (("look.yaml", "--rounds", "1", "--target", "b=near"), "one target at a time, got 2"),
         (("look.yaml", "--rounds", "3"), "--rounds 3: a load shape cannot restart"),
-        (("look.yaml", "--set", "iterations=5"), "each is done after 5 of its transactions"),
+        (("look.yaml", "--set", "iterations=5"), "each user ends after 5 transactions"),
     ],
 )
 def test_turns_and_ends_that_a_load_shape_does_not_know_are_refused(

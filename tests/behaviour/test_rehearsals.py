@@ -39,7 +39,15 @@ def test_pauses_hold_what_the_command_computes_by_itself(shell: Shell) -> None:
     assert calibration["untraced"]["user_ns"] > 30_000_000
     assert "without the tracer the command took" in shell.run("show", "trace").out
     ran = shell.run(
-        "replay", "trace", "--target", shell.home, "-o", "run", "--threshold", "errors == 0"
+        "replay",
+        "trace",
+        "--target",
+        shell.home,
+        "-o",
+        "run",
+        "--threshold",
+        "errors == 0",
+        "--details",
     )
     assert ran.code in {0, 4}, ran.err
     assert "without the tracer, where it ran" in ran.out

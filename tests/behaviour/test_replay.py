@@ -95,7 +95,7 @@ class TestOneReplay:
 
     def test_the_report_names_trace_blind_spots_and_agreement(self, done: Done, home: Path) -> None:
         assert done.went_well
-        table = Shell(home).run("report", "out")
+        table = Shell(home).run("report", "out", "--details")
         assert "wordpress/login: 755 events of 1 thread" in table.out
         assert "blind spots  none seen in the recording" in table.out
         assert "100 % as recorded, 0 diverged" in table.out
@@ -149,7 +149,7 @@ def test_requests_are_drawn_by_weight_and_arrive_at_a_rate(shell: Shell) -> None
 
 
 def test_a_timed_replay_tells_how_late_its_events_were(shell: Shell) -> None:
-    done = shell.run("replay", "wordpress/login", "--pace", "timed", "--quiet")
+    done = shell.run("replay", "wordpress/login", "--pace", "timed", "--quiet", "--details")
     assert done.went_well, done.err
     assert "lateness   p50" in done.out
     assert "drift" in done.out
@@ -275,7 +275,7 @@ def test_names_like_those_of_other_users_are_refused_where_there_are_others(shel
         first, hint = done.err.strip().splitlines()
         assert done.code == 2
         assert first.startswith("replayer: trace: its files would share names")
-        assert first.endswith(": root/a~1 is what one of these calls its root/a")
+        assert first.endswith(": root/a~1 is their name for root/a")
         assert hint.startswith("hint: ")
         assert "-u 1 --loops 1" in hint
 

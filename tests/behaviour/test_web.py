@@ -375,7 +375,7 @@ def test_ctrl_c_ends_the_page_with_0_and_a_run_in_it_with_4(
     [
         (["--web-host", "0.0.0.0"], "needs a login"),
         (["--web-login"], "the secret is missing"),
-        (["--web-login", "--web-secret-file", "short"], "must be 12 characters"),
+        (["--web-login", "--web-secret-file", "short"], "at least 12 characters"),
         (["--web-login", "--web-secret-file", "none"], "cannot be read"),
     ],
 )

@@ -27,7 +27,7 @@ def test_nothing_is_started_before_it(locked: Served) -> None:
 
 def test_the_secret_opens_the_page_until_it_is_left(locked: Served) -> None:
     wrong = locked.send("/replayer/login", {"secret": SECRET[:-1]})
-    assert (wrong.status_code, "not the secret" in wrong.get_data(as_text=True)) == (403, True)
+    assert (wrong.status_code, "Wrong secret" in wrong.get_data(as_text=True)) == (403, True)
     right = locked.send("/replayer/login", {"secret": SECRET})
     assert right.status_code == 303
     assert all(word in right.headers["Set-Cookie"] for word in ("HttpOnly", "SameSite=Strict"))
