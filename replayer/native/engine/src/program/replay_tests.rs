@@ -217,7 +217,7 @@ fn names_that_look_like_those_of_others_are_refused_where_there_are_others() {
             panic!("{refusal}")
         };
         assert!(
-            message.ends_with("r/a~1 is what one of these calls its r/a"),
+            message.ends_with("r/a~1 is their name for r/a"),
             "{message}"
         );
         assert!(message.starts_with(&folders[0]), "{message}");
