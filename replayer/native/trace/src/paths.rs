@@ -7,6 +7,12 @@ use std::rc::Rc;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct NameId(u32);
 
+impl NameId {
+    pub(crate) const fn raw(self) -> u32 {
+        self.0
+    }
+}
+
 /// A place below the roots, as a program named it (symlinks are not followed).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct PathId(u32);

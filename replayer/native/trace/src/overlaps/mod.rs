@@ -84,6 +84,8 @@ pub(crate) struct Touch {
     pub(crate) does: [Option<Effect>; 2],
     /// What it did with a file.
     pub(crate) file: Option<(Subject, Use)>,
+    /// The open directory where its paths begin, and the path that this has where the call returned.
+    pub(crate) base: Option<(u32, PathId)>,
     /// The result cannot be so in the order of the returns.
     pub(crate) is_refuted: bool,
 }
@@ -213,6 +215,23 @@ impl Touch {
     /// The names that it changes.
     fn changed(&self) -> impl Iterator<Item = PathId> {
         self.effects().filter_map(Effect::path)
+    }
+
+    /// From where to where it renames something.
+    fn renames(&self) -> Option<(PathId, PathId)> {
+        match self.does {
+            [Some(Effect::Makes(to)), Some(Effect::Removes(from))] => Some((from, to)),
+            _ => None,
+        }
+    }
+
+    /// The descriptions that it uses.
+    fn descriptions(&self) -> impl Iterator<Item = u32> {
+        let used = match self.file {
+            Some((Subject::Description(slot), _)) => Some(slot),
+            _ => None,
+        };
+        used.into_iter().chain(self.base.map(|(slot, _)| slot))
     }
 
     /// The names that it is about.

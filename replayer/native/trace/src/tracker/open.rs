@@ -58,7 +58,9 @@ impl Tracker {
             self.emit(call, Op::Open, operands, args)?
         };
         if let Outcome::Error(number) = call.outcome {
-            self.learn_failure(Op::Open, place, number, flags);
+            if !self.begins_in_removed(call, path) {
+                self.learn_failure(Op::Open, place, number, flags);
+            }
             let ends = self.ends(place, follows_to_open(flags));
             self.order_ends(ends, Access::Read);
             return Ok(Disposition::Event);

@@ -1,6 +1,6 @@
 //! Calls that overlap in time: where the result of one shows that another, which has not returned yet, took effect before it.
 
-use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
+use crate::call::{Args, At, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{
     O_ACCMODE, O_CREAT, O_EXCL, O_TMPFILE, O_TRUNC, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END,
 };
@@ -101,6 +101,7 @@ impl Tracker {
             needs,
             does,
             file: self.use_of(call),
+            base: self.base_of(call),
             is_refuted,
         };
         if touch.is_idle() {
@@ -186,6 +187,28 @@ impl Tracker {
             _ => return None,
         };
         Some((Subject::Description(file.slot), uses))
+    }
+
+    /// The open directory where the paths of a call begin, and its path.
+    fn base_of(&mut self, call: &Call<'_>) -> Option<(u32, PathId)> {
+        let file = match call.kind {
+            Kind::Open { path, .. } | Kind::Path { path, .. } => match path.at {
+                At::File(file) if path.text.first() != Some(&b'/') => file,
+                _ => return None,
+            },
+            Kind::File {
+                op: Op::Getdents,
+                file,
+                ..
+            } => {
+                let used = self.used(call.task, *file)?;
+                return Some((used.slot, used.path));
+            }
+            _ => return None,
+        };
+        let id = self.tasks.held(call.task, file.number)?.inside()?;
+        let description = self.files.get(id)?;
+        Some((description.slot, description.place))
     }
 
     /// How many entries a directory has; None where that is not known.

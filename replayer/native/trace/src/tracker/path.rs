@@ -58,7 +58,9 @@ impl Tracker {
             self.emit(call, op, operands, &written)?;
         }
         if let Outcome::Error(number) = call.outcome {
-            self.learn_failure(op, place, number, 0);
+            if !self.begins_in_removed(call, path) {
+                self.learn_failure(op, place, number, 0);
+            }
             let ends = self.ends(place, op.follows());
             self.order_ends(ends, Access::Read);
             self.order_entries(place, number);

@@ -154,6 +154,17 @@ impl Tracker {
         }
     }
 
+    /// Whether a path begins at an open directory that has been removed: what has its name by now is another one.
+    pub(crate) fn begins_in_removed(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> bool {
+        match path.at {
+            At::File(file) if path.text.first() != Some(&b'/') => {
+                matches!(self.held(call.task, file), Some(FdTarget::Inside(id))
+                    if matches!(self.resolved_description(id), Resolved::Nameless))
+            }
+            _ => false,
+        }
+    }
+
     /// What a path that names an open description leads to.
     pub(crate) fn resolved_description(&mut self, id: u32) -> Resolved {
         let Some(description) = self.files.get(id).filter(|open| !open.nameless) else {

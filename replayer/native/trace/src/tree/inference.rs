@@ -245,6 +245,10 @@ impl Tree {
     ) -> Option<[Placed; 2]> {
         let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
         let target = self.target_place(paths, to, repairs)?;
+        if self.entry(target.0, target.1) == Some(Entry::Present(source.0)) {
+            // Both names lead to one file: it keeps them (rename(2)).
+            return Some([source, (source.0, Some(target))]);
+        }
         if let Some((directory, name)) = source.1 {
             self.bind(directory, name, Entry::Absent);
         }

@@ -465,10 +465,6 @@ impl StraceImporter {
     }
 }
 
-/// How often a line waits, at most (chosen). All else takes a line from the log or from those that are kept: so an import ends, whatever
-/// calls are taken to explain each other.
-const MOST_WAITS: u8 = 16;
-
 /// Whether the turn of a line has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Turn {
@@ -501,7 +497,7 @@ impl StraceImporter {
     ) -> Result<(bool, Turn), TraceError> {
         let cause = self.waiting.cause();
         let is_whole = self.cut.is_none();
-        self.may_wait = is_whole && line.waits < MOST_WAITS;
+        self.may_wait = is_whole;
         if is_whole && cause.is_some_and(|cause| cause != self.task(line.task)) {
             return Ok((true, Turn::Predecessors));
         }

@@ -19,8 +19,6 @@ pub(crate) struct LogLine<'a> {
     pub(crate) number: u64,
     /// Its number among the lines of all logs, as they are taken.
     pub(crate) turn: u64,
-    /// How often it has waited for the call of another task.
-    pub(crate) waits: u8,
     /// Whose line it is, where it or the name of its log says so.
     pub(crate) task: Option<u64>,
     /// When it was written: at its entry or, for a resumed half, when it returned.
@@ -335,7 +333,6 @@ impl LogFile {
             name: &self.name,
             number: self.number,
             turn,
-            waits: 0,
             task: self.prefix.task.or(self.task),
             time_ns: self.time_ns,
             too_long: self.too_long,
