@@ -285,7 +285,7 @@ def test_a_start_with_an_old_token_says_that_the_page_must_be_loaded_again(
     page.open(server.url)
     page.press("New")
     page.press("Start")
-    page.until("/reload the page/.test(document.body.innerText)")
+    page.until("/reload it/.test(document.body.innerText)")
     page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
     page.leave()
     assert server.now()["run"]["id"] == before

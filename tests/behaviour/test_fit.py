@@ -43,7 +43,7 @@ def test_a_fitted_replay_takes_as_long_as_the_command(shell: Shell) -> None:
     assert abs(fit["closed_ns"] / untraced_ns - 1) < 0.1
     assert f"pauses are now {fit['pauses_percent']} %" in done.out
     assert f"{fit['pauses_percent']} % of the recorded ones" in shell.run("show", "trace").out
-    ran = shell.run("replay", "trace", "--target", shell.home, "-o", "run")
+    ran = shell.run("replay", "trace", "--target", shell.home, "-o", "run", "--details")
     assert ran.code in {0, 4}, ran.err
     assert f"fitted to that time: {fit['pauses_percent']} % of those recorded" in ran.out
     summary = json.loads((shell.home / "run/run.json").read_text())["summary"]

@@ -102,7 +102,7 @@ def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell
         victim.kill()
         run = server.until("stopped")
         assert "is lost: it sent nothing for 4 s" in run["failure"]
-        assert any("is lost" in warning["message"] for warning in run["warnings"])
+        assert any("was lost" in warning["message"] for warning in run["warnings"])
         assert transactions(shell, run["id"]) > 0
         assert sum(shares(shell, run["id"])) == transactions(shell, run["id"])
         page = server.get(f"replayer/runs/{run['id']}/report.html")
