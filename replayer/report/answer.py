@@ -10,7 +10,7 @@ from replayer.measure.summary import Summary
 from replayer.measure.units import format_count, format_ratio, format_share, format_time_ns
 from replayer.report.claims import CLAIM_SAMPLES, enumerated
 from replayer.report.document import Claim, ComparedFigure, ComparisonRow, Unranked
-from replayer.report.ranking import FigureName, Ranking
+from replayer.report.ranking import FigureName, RunRanking
 from replayer.verdict.judgement import Verdict
 
 __all__ = ["DIFFERS", "answer", "decide"]
@@ -21,7 +21,7 @@ DIFFERS: frozenset[Claim] = frozenset({"differs", "differs, few rounds"})
 
 
 def answer(
-    ranking: Ranking, verdict: Verdict, summary: Summary, health: Health | None
+    ranking: RunRanking, verdict: Verdict, summary: Summary, health: Health | None
 ) -> Iterator[str]:
     """Yield what a run says to who has to decide by it."""
     if verdict.reasons:
@@ -41,7 +41,7 @@ def answer(
         yield from decide(ranking.figures, ranking.unranked, ranking.mix)
 
 
-def _say_times(ranking: Ranking, summary: Summary) -> Iterator[str]:
+def _say_times(ranking: RunRanking, summary: Summary) -> Iterator[str]:
     """Say what the users of a single target wait."""
     (target,) = summary.targets
     if ranking.pooled:

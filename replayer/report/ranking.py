@@ -1,4 +1,4 @@
-"""Ranking: each figure of all contenders with its ratio to the best and an interval.
+"""RunRanking: each figure of all contenders with its ratio to the best and an interval.
 
 Values come from the full histograms, intervals from resampling. ``claims`` decides which difference
 is claimed. ``rank`` is for the targets of one run; ``compare`` uses ``rank_figures`` for several.
@@ -353,7 +353,7 @@ def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class RunRanking:
     """The targets of a run beside each other.
 
     Attributes:
@@ -370,13 +370,13 @@ class Ranking:
     pooled: tuple[PooledFigures, ...]
 
 
-def rank(record: RunRecord, summary: Summary) -> Ranking:
+def rank(record: RunRecord, summary: Summary) -> RunRanking:
     """Rank the targets of a run."""
     sides = [Side(target.name, record, target) for target in record.run.targets]
     entrants = entrants_of(sides, {id(record): summary})
     found = list(rank_figures(entrants)) if len(entrants) > 1 else []
     mix = find_mix(entrants)
-    return Ranking(
+    return RunRanking(
         figures=tuple(each for each in found if isinstance(each, ComparedFigure)),
         unranked=tuple(each for each in found if isinstance(each, Unranked)),
         mix=name_mix(entrants),
