@@ -4,6 +4,7 @@ From figures that are ranked already. The first sentence decides, or says why no
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 from replayer.measure.health import Health, saturated
 from replayer.measure.summary import Summary
@@ -15,7 +16,7 @@ from replayer.verdict.judgement import Verdict
 
 __all__ = ["DIFFERS", "answer", "decide"]
 
-MOST_SUBJECTS = 3  # chosen: kinds of work that ran in turn and have a sentence each
+MOST_SUBJECTS = 3  # chosen: kinds of work that have a sentence each
 _TOLD: tuple[FigureName, ...] = ("p50", "p95")
 DIFFERS: frozenset[Claim] = frozenset({"differs", "differs, few rounds"})
 
@@ -75,8 +76,17 @@ def decide(
         own = {each.figure: each for each in ranked if each.subject == subject}
         told = list(_decide_one(f"{mix} take" if pooled else f"{subject} takes", own))
         yield from told if len(subjects) == 1 else (f"{subject}: {told[0]}",)
+    if pooled and not any(_worse(each) for each in pooled if each.figure in _TOLD):
+        yield from islice(_say_single_ones(ranked), MOST_SUBJECTS)
     if len(subjects) > MOST_SUBJECTS:
         yield f"{len(subjects) - MOST_SUBJECTS} more are in the details"
+
+
+def _say_single_ones(ranked: Sequence[ComparedFigure]) -> Iterator[str]:
+    """Yield which transactions differ, where all of them together do not."""
+    for each in ranked:
+        if each.kind == "transaction" and each.figure == "p50" and (worse := _worse(each)):
+            yield f"but {each.subject} takes {_ratios(worse)}"
 
 
 def _say_too_few(unranked: Sequence[Unranked]) -> Iterator[str]:

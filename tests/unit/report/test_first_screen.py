@@ -49,6 +49,13 @@ def test_without_a_difference_it_says_which_would_have_been_noticed(tmp_path: Pa
     assert float(told.split("above ")[1].split(" %")[0]) < 30
 
 
+def test_a_transaction_that_differs_alone_is_told_beside_all_of_them(tmp_path: Path) -> None:
+    rare = [("common", 1e6, 60), ("rare", 1e6, 2)]
+    same, other = answer_of([rare, [rare[0], ("rare", 5e6, 2)]], tmp_path / "run")
+    assert same.startswith("no difference is shown between ")
+    assert re.match(r"but rare takes [45]\.\d\d times as long on t1 \(", other)
+
+
 def test_slow_transactions_may_decide_alone_or_otherwise(tmp_path: Path) -> None:
     """One target is quick for most of them, the other for those that take long."""
     few = [("quick", 1e6, 60), ("slow", 100e6, 12)]
