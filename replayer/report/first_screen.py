@@ -7,6 +7,7 @@ stands out, and where the rest is. Everything else is in the details and the oth
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from replayer.errors import in_one_line
 from replayer.measure.health import RunWarning
@@ -47,7 +48,8 @@ LINES = 40
 """Of a first screen, for up to four targets: what a terminal shows without scrolling."""
 _SHARE = ": "  # between a transaction and its share of all
 _WEIGHTIEST = 3  # chosen: transactions with figures of their own
-_LABEL = 13  # columns
+_LABEL = 14  # columns
+_LONGEST = 240  # characters of a finding: chosen, three lines; the details have all of it
 
 _COLUMNS = (
     Column("", 9),
@@ -169,7 +171,8 @@ def _remarks(document: Document) -> Iterator[_Note]:
     yield from (_Note("replay", text) for _, text in list(describe_agreement(document))[:1])
     yield from _firsts((_kind(each), _warning(each)) for each in document.warnings)
     others = [each for each in found if each.weight != "alarm"]
-    yield from _firsts((each.label, _Note(each.label, each.text)) for each in others)
+    short = ((each.label, shorten(each.text, _LONGEST, placeholder=" …")) for each in others)
+    yield from _firsts((label, _Note(label, text)) for label, text in short)
 
 
 def _firsts(notes: Iterable[tuple[str, _Note]]) -> Iterator[_Note]:

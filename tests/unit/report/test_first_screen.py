@@ -101,7 +101,7 @@ def test_a_client_that_others_kept_busy_decides_nothing(tmp_path: Path) -> None:
     text = render_first_screen(document, SCREEN)
     assert text.startswith("INCONCLUSIVE")
     assert "(exit code 4)" in text.splitlines()[0]
-    assert "  because    the client was saturated by other programs" in text
+    assert "  because     the client was saturated by other programs" in text
 
 
 def test_only_the_targets_that_keep_all_limits_are_named(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_only_the_targets_that_keep_all_limits_are_named(tmp_path: Path) -> None
     document = compose(load(folder))
     assert document.verdict.outcome == "fail"
     assert document.answer[0] == "only t0 keeps all limits"
-    assert any(line.startswith("  failed     page.p95 < 15ms on t1") for line in screen_of(folder))
+    assert any(line.startswith("  failed      page.p95 < 15ms on t1") for line in screen_of(folder))
 
 
 def test_one_target_has_its_times_in_a_sentence(tmp_path: Path) -> None:
