@@ -14,7 +14,7 @@ from replayer.report.document import Claim, ComparedFigure, ComparisonRow, Unran
 from replayer.report.ranking import FigureName, RunRanking
 from replayer.verdict.judgement import Verdict
 
-__all__ = ["DIFFERS", "answer", "decide"]
+__all__ = ["DIFFERS", "answer", "begin_line", "decide"]
 
 MOST_SUBJECTS = 3  # chosen: kinds of work that have a sentence each
 _TOLD: tuple[FigureName, ...] = ("p50", "p95")
@@ -40,6 +40,12 @@ def answer(
         yield from _say_times(ranking, summary)
     else:
         yield from decide(ranking.figures, ranking.unranked, ranking.mix)
+
+
+def begin_line(sentence: str) -> str:
+    """Return a sentence that begins a line; a name keeps its small letter."""
+    first = sentence.split(maxsplit=1)[0]
+    return f"{sentence[0].upper()}{sentence[1:]}" if first.isalpha() else sentence
 
 
 def _say_times(ranking: RunRanking, summary: Summary) -> Iterator[str]:

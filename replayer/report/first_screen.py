@@ -20,7 +20,7 @@ from replayer.measure.units import (
     format_time_ns,
     format_times,
 )
-from replayer.report.answer import DIFFERS
+from replayer.report.answer import DIFFERS, begin_line
 from replayer.report.description import (
     describe_judgement,
     describe_verdict,
@@ -120,13 +120,9 @@ def _fill(  # noqa: PLR0913, PLR0917 - the parts of a screen
 
 def _answered(texts: Iterable[str], style: Style) -> Iterator[str]:
     for text in texts:
-        yield from (style.paint(line, "heading") for line in wrapped("", _begun(text), 0, style))
-
-
-def _begun(sentence: str) -> str:
-    """Return a sentence that begins a line; a name keeps its small letter."""
-    first = sentence.split(maxsplit=1)[0]
-    return f"{sentence[0].upper()}{sentence[1:]}" if first.isalpha() else sentence
+        yield from (
+            style.paint(line, "heading") for line in wrapped("", begin_line(text), 0, style)
+        )
 
 
 def _fit(notes: Iterable[_Note], room: int, style: Style) -> tuple[list[str], int]:

@@ -19,6 +19,7 @@ from replayer.measure.run import part_in_words
 from replayer.measure.summarise import Of, samples_of
 from replayer.measure.summary import Sweep, by_size, find_sweeps
 from replayer.measure.units import format_many, format_times
+from replayer.report.answer import begin_line
 from replayer.report.charts import Chart, colour, draw_percentiles, draw_sweep
 from replayer.report.claims import say_unranked
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
@@ -146,7 +147,7 @@ def _together(parts: Sequence[Distribution]) -> Distribution:
 
 def _headlines(materials: Sequence[_Material], comparison: Comparison | None) -> Iterator[str]:
     if comparison is not None:
-        yield from comparison.headline
+        yield from map(begin_line, comparison.headline)
     else:
         yield from (text for item in materials for text in say_figures(item.document))
     for item in materials:
