@@ -14,9 +14,6 @@ from io import StringIO
 from typing import Literal, Self, TextIO
 
 from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from replayer.errors import in_one_line
 
@@ -95,6 +92,8 @@ def text_width(text: str) -> int:
 
 def cut(text: str, width: int) -> str:
     """Return the text, shortened to so many columns if it is longer."""
+    from rich.text import Text  # noqa: PLC0415 - slow to import, as the table
+
     line = Text(text)
     line.truncate(width, overflow="ellipsis")
     return line.plain
@@ -145,6 +144,14 @@ class Grid:
 
 def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> Grid:
     """Align rows under their columns: the first to the left, the others to the right."""
+    # Only where there is a table: they are slow to import, and most commands print lines alone.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    def one_line(text: str) -> Text:
+        return Text(text, no_wrap=True, overflow="ellipsis")
+
     texts = [[in_one_line(cell) for cell in row] for row in rows]
     room = max(style.width, _NARROWEST)
     kept = _fitting(columns, texts, room)
@@ -152,23 +159,19 @@ def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style
     for place in kept:
         # Only the first column may be narrower than its cells.
         table.add_column(
-            _one_line(columns[place].title),
+            one_line(columns[place].title),
             justify="right" if place else "left",
             no_wrap=place > 0,
             max_width=_WIDEST_CELL if place else None,
         )
     for row in texts:
-        table.add_row(*(_one_line(row[place]) for place in kept))
+        table.add_row(*(one_line(row[place]) for place in kept))
     console = Console(width=room, color_system=None, file=StringIO())
     with console.capture() as printed:
         console.print(table)
     header, *lines = (line.rstrip() for line in printed.get().splitlines())
     left_out = (column.title for place, column in enumerate(columns) if place not in kept)
     return Grid((style.paint(header, "faint"), *lines), tuple(left_out))
-
-
-def _one_line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def _fitting(columns: Sequence[Column], rows: Sequence[Sequence[str]], room: int) -> list[int]:
