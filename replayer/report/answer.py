@@ -26,10 +26,7 @@ def answer(
 ) -> Iterator[str]:
     """Yield what a run says to who has to decide by it."""
     if verdict.reasons:
-        others = health.others_cpu_share if health is not None and saturated(health) else None
-        busy = others is not None and health is not None and health.blamed == "others"
-        share = f"other programs used {format_share(others or 0)} of the CPUs"
-        yield f"cannot be decided here: {share if busy else verdict.reasons[0]}"
+        yield f"cannot be decided here: {_say_busy(health) or verdict.reasons[0]}"
         return
     failed = {each.target for each in verdict.judgements if each.outcome == "fail"}
     good = [target.name for target in summary.targets if target.name not in failed]
@@ -40,6 +37,13 @@ def answer(
         yield from _say_times(ranking, summary)
     else:
         yield from decide(ranking.figures, ranking.unranked, ranking.mix)
+
+
+def _say_busy(health: Health | None) -> str | None:
+    """Say how much of the CPUs others used, where that kept the client from measuring."""
+    if health is None or not saturated(health) or health.blamed != "others":
+        return None
+    return f"other programs used {format_share(health.others_cpu_share or 0)} of the CPUs"
 
 
 def begin_line(sentence: str) -> str:

@@ -31,7 +31,7 @@ from replayer.report.document import (
     Unranked,
 )
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
-from replayer.report.ranking import Side, entrants_of, name_mix, rank_figures
+from replayer.report.ranking import Side, entrants_of, rank_entrants
 from replayer.report.replay import pause_warnings
 from replayer.verdict.judgement import Verdict, judge
 
@@ -126,21 +126,18 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     contenders = tuple(
         _contender(side, summaries[id(side.record)], verdicts[id(side.record)]) for side in sides
     )
-    found = list(rank_figures(entrants))
-    compared = tuple(each for each in found if isinstance(each, ComparedFigure))
-    unranked = tuple(each for each in found if isinstance(each, Unranked))
+    ranking = rank_entrants(entrants)
     differing = [*_options(sides), *_facts(sides)]
     differences = tuple(sorted(differing, key=lambda item: not item.decides))
-    mix = name_mix(entrants)
     return Comparison(
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
         fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
         contenders=contenders,
-        headline=tuple(decide(compared, unranked, mix)),
+        headline=tuple(decide(ranking.figures, ranking.unranked, ranking.mix)),
         differences=differences,
-        compared=compared,
-        unranked=unranked,
-        method=tuple(_method(compared, contenders, mix)),
+        compared=ranking.figures,
+        unranked=ranking.unranked,
+        method=tuple(_method(ranking.figures, contenders, ranking.mix)),
         cautions=(*_unsound(records, verdicts), *_cautions(records, contenders, differences)),
     )
 

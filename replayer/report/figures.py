@@ -121,6 +121,16 @@ def show_spread(ranked: ComparedFigure, place: ComparisonRow) -> str:
     return f"{number if high.endswith(blank + unit) else low}{DASH}{high}"
 
 
+def show_time(value_ns: float | None) -> str:
+    """Return the cell of a time; a dash where there are too few samples, or none."""
+    return DASH if value_ns is None else format_time_ns(value_ns)
+
+
+def show_rate(value_per_s: float | None) -> str:
+    """Return the cell of a rate; a dash where nothing was measured for any time."""
+    return DASH if value_per_s is None else format_rate(value_per_s)
+
+
 def _op_rows(op: Performance, depth: int) -> Iterator[FigureRow]:
     """Yield the row of an op, and one for those of its calls that only found the end."""
     yield FigureRow(op.op, depth, _cells(op, op.time))
@@ -150,7 +160,7 @@ def _cells(entry: TransactionSummary | Performance, times: Statistics) -> tuple[
     return (
         format_count(entry.count),
         format_count(entry.errors),
-        DASH if entry.rate_per_s is None else format_rate(entry.rate_per_s),
+        show_rate(entry.rate_per_s),
         format_bytes(moved) if moved else DASH,
         *_times(times),
     )
@@ -158,8 +168,7 @@ def _cells(entry: TransactionSummary | Performance, times: Statistics) -> tuple[
 
 def _times(times: Statistics) -> tuple[str, ...]:
     figures = (times.mean_ns, times.p50_ns, times.p95_ns, times.p99_ns, times.p99_9_ns)
-    cells = (DASH if figure is None else format_time_ns(figure) for figure in figures)
-    return (*cells, longest(times.max_ns, is_bound=times.max_is_bound))
+    return (*map(show_time, figures), longest(times.max_ns, is_bound=times.max_is_bound))
 
 
 def longest(max_ns: int | None, *, is_bound: bool) -> str:

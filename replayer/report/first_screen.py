@@ -12,12 +12,10 @@ from textwrap import shorten
 from replayer.errors import in_one_line
 from replayer.measure.health import RunWarning
 from replayer.measure.run import part_in_words
-from replayer.measure.summary import TransactionSummary
+from replayer.measure.summary import Statistics
 from replayer.measure.units import (
     format_count,
-    format_rate,
     format_share,
-    format_time_ns,
     format_times,
 )
 from replayer.report.answer import DIFFERS, begin_line
@@ -31,13 +29,12 @@ from replayer.report.description import (
 from replayer.report.document import (
     ComparedFigure,
     Comparison,
-    ComparisonRow,
     Document,
     PooledFigures,
 )
-from replayer.report.figures import DASH, show_value
+from replayer.report.figures import DASH, show_rate, show_time, show_value
 from replayer.report.findings import sentences
-from replayer.report.ranking import ALL, FIGURES, FigureName
+from replayer.report.ranking import ALL, FIGURES
 from replayer.report.replay import describe_agreement
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import wrapped
@@ -225,49 +222,47 @@ def _blocks(document: Document) -> Iterator[tuple[str, _Cells]]:
             failed[target] += each.errors
         yield (
             ALL,
-            {each.target: _pooled(document, each, failed[each.target]) for each in document.pooled},
+            {
+                each.target: _cells(document, each, each.throughput_per_s, failed[each.target])
+                for each in document.pooled
+            },
         )
     total = sum(each.count for _, each in found)
     for name in [*dict.fromkeys(each.name for _, each in found)][:_WEIGHTIEST]:
         own = {target: each for target, each in found if each.name == name}
         share = sum(each.count for each in own.values()) / total if total else 0.0
         title = f"{name}{_SHARE}{format_share(share)}" if document.pooled else name
-        yield title, {target: _transaction(document, each) for target, each in own.items()}
+        yield (
+            title,
+            {
+                target: _cells(document, each.latency, each.throughput_per_s, each.errors)
+                for target, each in own.items()
+            },
+        )
 
 
-def _pooled(document: Document, found: PooledFigures, errors: int) -> _Row:
-    times = (found.p50_ns, found.p95_ns, found.p99_ns)
-    rate = "" if document.think_time else _rate(found.throughput_per_s)
-    return (*map(_time, times), rate, format_count(errors))
-
-
-def _transaction(document: Document, found: TransactionSummary) -> _Row:
-    times = (found.latency.p50_ns, found.latency.p95_ns, found.latency.p99_ns)
-    rate = "" if document.think_time else _rate(found.throughput_per_s)
-    return (*map(_time, times), rate, format_count(found.errors))
+def _cells(
+    document: Document, times: PooledFigures | Statistics, rate: float | None, errors: int
+) -> _Row:
+    percentiles = map(show_time, (times.p50_ns, times.p95_ns, times.p99_ns))
+    return (*percentiles, "" if document.think_time else show_rate(rate), format_count(errors))
 
 
 def _compared_blocks(comparison: Comparison) -> Iterator[tuple[str, _Cells]]:
     """Yield the figures of all transactions, then of the weightiest, of each contender."""
     figures = [each for each in comparison.compared if each.kind != "op"]
-    errors = {each.label: format_count(each.errors) for each in comparison.contenders}
+    values = {
+        (each.subject, each.figure, row.label): show_value(each, row.value)
+        for each in figures
+        for row in each.standings
+    }
     for subject in [*dict.fromkeys(each.subject for each in figures)][: _WEIGHTIEST + 1]:
-        own = {each.figure: each for each in figures if each.subject == subject}
         rows = {}
-        for label, failed in errors.items():
-            cells = (
-                next((show_value(own[name], row.value) for row in _standings(own, name, label)), "")
-                for name in (figure.name for figure in FIGURES)
-            )
-            rows[label] = (*cells, failed if subject == figures[0].subject else "")
+        for each in comparison.contenders:
+            cells = (values.get((subject, kind.name, each.label), "") for kind in FIGURES)
+            errors = format_count(each.errors) if subject == figures[0].subject else ""
+            rows[each.label] = (*cells, errors)
         yield subject, rows
-
-
-def _standings(
-    figures: Mapping[FigureName, ComparedFigure], name: FigureName, label: str
-) -> Iterator[ComparisonRow]:
-    found = figures.get(name)
-    yield from (row for row in (found.standings if found else ()) if row.label == label)
 
 
 def _ratios_of(figures: Iterable[ComparedFigure]) -> _Ratios:
@@ -283,11 +278,3 @@ def _ratios_of(figures: Iterable[ComparedFigure]) -> _Ratios:
             elif row.claim == "best" and claims & DIFFERS:
                 ratios[figure.subject, row.label] = "best"
     return ratios
-
-
-def _time(value_ns: float | None) -> str:
-    return DASH if value_ns is None else format_time_ns(value_ns)
-
-
-def _rate(value_per_s: float | None) -> str:
-    return DASH if value_per_s is None else format_rate(value_per_s)

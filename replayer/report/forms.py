@@ -38,19 +38,15 @@ def _each(render: Callable[[Document], str]) -> Callable[[Sequence[Document], St
     return lambda documents, _: "\n".join(map(render, documents))
 
 
+def _each_styled(
+    render: Callable[[Document, Style], str],
+) -> Callable[[Sequence[Document], Style], str]:
+    return lambda documents, style: "\n".join(render(each, style) for each in documents)
+
+
 FORMS: dict[str, Form[Sequence[Document]]] = {
-    "screen": Form(
-        "txt",
-        "text/plain",
-        lambda documents, style: "\n".join(
-            render_first_screen(document, style) for document in documents
-        ),
-    ),
-    "table": Form(
-        "txt",
-        "text/plain",
-        lambda documents, style: "\n".join(render_table(document, style) for document in documents),
-    ),
+    "screen": Form("txt", "text/plain", _each_styled(render_first_screen)),
+    "table": Form("txt", "text/plain", _each_styled(render_table)),
     "json": Form("json", "application/json", lambda documents, _: render_json(*documents)),
     "markdown": Form("md", "text/markdown", _each(render_markdown)),
     "csv": Form("csv", "text/csv", lambda documents, _: render_csv(*documents)),

@@ -1,7 +1,7 @@
-"""RunRanking: each figure of all contenders with its ratio to the best and an interval.
+"""Ranking: each figure of all contenders with its ratio to the best and an interval.
 
 Values come from the full histograms, intervals from resampling. ``claims`` decides which difference
-is claimed. ``rank`` is for the targets of one run; ``compare`` uses ``rank_figures`` for several.
+is claimed. ``rank`` is for the targets of one run; ``compare`` uses ``rank_entrants`` for several.
 """
 
 from collections import Counter
@@ -109,13 +109,14 @@ def entrants_of(sides: Sequence[Side], summaries: Mapping[int, Summary]) -> list
     """Return the contenders with their figures; ``summaries`` are by the identity of the record."""
     records = {id(side.record): side.record for side in sides}
     seeds = {key: place for place, key in enumerate(records)}
-    found = {key: read_distributions(record) for key, record in records.items()}
+    several = len(sides) > 1  # a single one has nobody to compare with: nothing is resampled
+    found = {key: read_distributions(record) for key, record in records.items() if several}
     return [
         Entrant(
             label=side.label,
             summary=summaries[id(side.record)].targets[side.target.index],
             latencies=latencies_of(side.record, side.target.index),
-            distributions=found[id(side.record)],
+            distributions=found.get(id(side.record), {}),
             seed=seeds[id(side.record)],
             order=side.record.run.load.order,
             thinks=has_think_time(side.record.plan),
@@ -142,17 +143,17 @@ class _EntrantFigures:
     resampled: Resampled | None
 
 
-def rank_figures(entrants: Sequence[Entrant]) -> Iterator[ComparedFigure | Unranked]:
+def _rank_figures(
+    entrants: Sequence[Entrant], together: Sequence[_EntrantFigures]
+) -> Iterator[ComparedFigure | Unranked]:
     """Yield every figure that at least two entrants have: all together, transactions, then ops.
 
     Entrants with enough samples are ranked; those with too few are yielded beside them. Where users
     think, the rate of transactions is mostly their own, and ranks nothing.
     """
-    mix = find_mix(entrants)
     thinks = any(entrant.thinks for entrant in entrants)
     places = range(len(FIGURES) - 1 if thinks else len(FIGURES))
-    if len(mix) > 1:
-        yield from _ranked("all transactions", _together(entrants, mix), places)
+    yield from _ranked("all transactions", together, places)
     for kind, name in _subjects(entrants):
         own = [each for entrant in entrants if (each := _figures(entrant, kind, name))]
         yield from _ranked(kind, own, places if kind == "transaction" else _OF_OPS, name)
@@ -170,13 +171,6 @@ def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
     return tuple(
         name for kind, name in _subjects(entrants) if kind == "transaction" and name in kept
     )
-
-
-def name_mix(entrants: Sequence[Entrant]) -> str:
-    """Return what is pooled as all transactions: what an entrant lacks is left out for all."""
-    every = {found.name for each in entrants for found in each.summary.overall.transactions}
-    whole = len(find_mix(entrants)) == len(every)
-    return "transactions" if whole else "transactions that all have"
 
 
 def _ranked(
@@ -354,7 +348,7 @@ def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
 
 @dataclass(frozen=True)
 class RunRanking:
-    """The targets of a run beside each other.
+    """The targets of a run, or of several, beside each other.
 
     Attributes:
         figures: Each figure that at least two targets have: all together, transactions, then ops.
@@ -373,14 +367,21 @@ class RunRanking:
 def rank(record: RunRecord, summary: Summary) -> RunRanking:
     """Rank the targets of a run."""
     sides = [Side(target.name, record, target) for target in record.run.targets]
-    entrants = entrants_of(sides, {id(record): summary})
-    found = list(rank_figures(entrants)) if len(entrants) > 1 else []
+    return rank_entrants(entrants_of(sides, {id(record): summary}))
+
+
+def rank_entrants(entrants: Sequence[Entrant]) -> RunRanking:
+    """Rank entrants; of a single one there are only the figures of all its transactions."""
     mix = find_mix(entrants)
+    every = {found.name for each in entrants for found in each.summary.overall.transactions}
+    together = _together(entrants, mix) if len(mix) > 1 else []
+    found = list(_rank_figures(entrants, together)) if len(entrants) > 1 else []
     return RunRanking(
         figures=tuple(each for each in found if isinstance(each, ComparedFigure)),
         unranked=tuple(each for each in found if isinstance(each, Unranked)),
-        mix=name_mix(entrants),
-        pooled=tuple(map(_pooled, _together(entrants, mix))) if len(mix) > 1 else (),
+        # What an entrant lacks is left out for all.
+        mix="transactions" if len(mix) == len(every) else "transactions that all have",
+        pooled=tuple(map(_pooled, together)),
     )
 
 
