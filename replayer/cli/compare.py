@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from replayer.cli._form_arguments import add_form_arguments
 from replayer.measure.record import load_run
 from replayer.report.comparing import compare
 from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
@@ -37,33 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="same plan",
         help="compare runs of different work, by the names that they share",
     )
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument(
-        "--format",
-        metavar="FORM",
-        choices=tuple(COMPARISON_FORMS),
-        help=f"what to print: {', '.join(COMPARISON_FORMS)} (default: screen, what decides)",
-    )
-    form.add_argument(
-        "--details",
-        dest="format",
-        action="store_const",
-        const="table",
-        help="print every figure, and in what the targets differ: same as --format table",
-    )
-    form.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="print one JSON document"
-    )
-    form.add_argument(
-        "--html", type=Path, metavar="FILE", help="write one HTML page with charts to a new file"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="write to a new file instead of printing; its suffix selects the format "
-        f"({', '.join(suffixes(COMPARISON_FORMS))}; otherwise a table)",
+    add_form_arguments(
+        parser,
+        COMPARISON_FORMS,
+        suffixes(COMPARISON_FORMS),
+        details="every figure, and in what the targets differ",
     )
 
 

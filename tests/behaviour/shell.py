@@ -135,6 +135,14 @@ class Done:
         return json.loads(self.out)
 
 
+def replay_in_order(shell: Shell, pace: str) -> Done:
+    """Replay the trace in ``trace`` on a folder of its own, and check the order of its events."""
+    words = ("--pace", pace, "--rounds", "1", "--check-order", "--json", "-o", f"run-{pace}")
+    done = shell.run("replay", "trace", "--target", shell.target(f"for-{pace}"), *words)
+    assert done.code in {0, 4}, done.err
+    return done
+
+
 def compile_program(source: str, program: Path, *flags: str) -> Path:
     """Make a program of a C file of this folder."""
     strict = ("-O1", "-Wall", "-Wextra", "-Werror")

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from tests.behaviour.shell import Done, Shell, compile_program
+from tests.behaviour.shell import Shell, compile_program, replay_in_order
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -23,18 +23,11 @@ def capture(shell: Shell) -> dict[str, int]:
     return repairs
 
 
-def replay(shell: Shell, pace: str) -> Done:
-    words = ("--pace", pace, "--rounds", "1", "--check-order", "--json", "-o", f"run-{pace}")
-    done = shell.run("replay", "trace", "--target", shell.target(f"for-{pace}"), *words)
-    assert done.code in {0, 4}, done.err
-    return done
-
-
 @pytest.mark.timeout(120)
 def test_calls_that_overlap_are_replayed_with_the_recorded_results(shell: Shell) -> None:
     assert capture(shell)["unexplained"] == 0
     for pace in ("asap", "closed"):
-        done = replay(shell, pace)
+        done = replay_in_order(shell, pace)
         found = done.document()["replay"]["results"]
         assert found["matched"] == found["compared"] > 2000, found["diverged"]
         (_, order) = done.document()["verdict"]["judgements"]

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.behaviour.shell import Done, Shell, compile_program
+from tests.behaviour.shell import Done, Shell, compile_program, replay_in_order
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -42,13 +42,6 @@ def capture(shell: Shell, *command: str) -> dict[str, int]:
     return edges
 
 
-def replay(shell: Shell, pace: str) -> Done:
-    words = ("--pace", pace, "--rounds", "1", "--check-order", "--json", "-o", f"run-{pace}")
-    done = shell.run("replay", "trace", "--target", shell.target(f"for-{pace}"), *words)
-    assert done.code in {0, 4}, done.err
-    return done
-
-
 def assert_all_is_as_recorded(done: Done) -> None:
     found = done.document()["replay"]["results"]
     assert found["matched"] == found["compared"] > 0
@@ -67,20 +60,20 @@ def latency_ns(done: Done) -> int:
 @pytest.mark.parametrize("pace", ["asap", "closed", "timed"])
 def test_who_reads_from_a_pipe_comes_after_who_wrote(shell: Shell, pace: str) -> None:
     assert capture(shell, "sh", "-c", PIPELINE)["pipe"] >= 7
-    assert_all_is_as_recorded(replay(shell, pace))
+    assert_all_is_as_recorded(replay_in_order(shell, pace))
 
 
 def test_pairs_of_sockets_are_followed_both_ways(shell: Shell) -> None:
     # The names say that a rmdir comes after its mkdir; only an answer, that the next mkdir does.
     assert capture(shell, sys.executable, "-c", SOCKETS)["pipe"] >= 14
-    assert_all_is_as_recorded(replay(shell, "asap"))
+    assert_all_is_as_recorded(replay_in_order(shell, "asap"))
 
 
 def test_who_joins_a_thread_comes_after_its_last_event(shell: Shell) -> None:
     program = compile_program("joins.c", shell.home / "joins", "-pthread")
     # No path says that the folder from before goes after the thread's one was made.
     assert capture(shell, str(program))["wait"] == 1
-    slow = replay(shell, "closed")
+    slow = replay_in_order(shell, "closed")
     assert_all_is_as_recorded(slow)
     assert latency_ns(slow) >= 250_000_000  # 300, less what the tracer may have added
 
@@ -88,10 +81,10 @@ def test_who_joins_a_thread_comes_after_its_last_event(shell: Shell) -> None:
 def test_what_one_process_sleeps_the_others_wait(shell: Shell) -> None:
     capture(shell, "sh", "-c", "touch a; (sleep 0.4; touch b; echo) | cat; touch c")
     # 400, less what the tracer may have added
-    assert latency_ns(replay(shell, "closed")) >= 350_000_000
+    assert latency_ns(replay_in_order(shell, "closed")) >= 350_000_000
 
 
 def test_what_a_process_does_behind_its_last_event_takes_time_too(shell: Shell) -> None:
     capture(shell, "sh", "-c", "echo > a; sleep 0.4")
-    assert latency_ns(replay(shell, "closed")) >= 350_000_000
-    assert latency_ns(replay(shell, "asap")) < 350_000_000
+    assert latency_ns(replay_in_order(shell, "closed")) >= 350_000_000
+    assert latency_ns(replay_in_order(shell, "asap")) < 350_000_000
