@@ -146,6 +146,7 @@ class WorkerPool:
         self._answered = Event()
         self._closed = False
         self._last_ticket: int | None = None
+        self._farewell: tuple[str, int] | None = None
         self._closing: tuple[Worker, ...] | None = None
         self._looked_s = self._awake_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
@@ -230,7 +231,7 @@ class WorkerPool:
         self._answers.clear()
         self._by_id = {}
         self._closed = False
-        self._last_ticket = self._closing = None
+        self._last_ticket = self._closing = self._farewell = None
         self._looked_s = self._awake_s = time.monotonic()
         self.workers, self.serial = (), 0
         self.creator, self.heirs = None, ()
@@ -394,8 +395,9 @@ class WorkerPool:
             Whether the worker that had to remove the folders has answered. Another worker may have
             died without a sign: only an answer proves that the folders are gone.
         """
+        self._farewell = (f"the master stopped the run: {why}", exit_code)
         for name in self._hellos.keys() - self._by_id.keys():
-            self._turn_away(name, f"the master stopped the run: {why}", exit_code)
+            self._turn_away(name, *self._farewell)
         successor = self.successor
         told = {"why": why, "then": self.others, "exit_code": exit_code}
         told["heir"] = None if successor is None else successor.number
@@ -442,7 +444,9 @@ class WorkerPool:
                 self.on_loss(worker)
 
     def _meet(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
-        if not self.workers:
+        if self._farewell is not None and msg.node_id not in self._by_id:
+            self._turn_away(msg.node_id, *self._farewell)
+        elif not self.workers:
             self._hellos[msg.node_id] = msg.data
         elif msg.node_id not in self._by_id:
             self._turn_away(msg.node_id)

@@ -38,6 +38,9 @@ HELLO_S = 1.0
 ASLEEP_S = 2.0
 """Chosen: a beat that comes later than this was held up by a stopped process or machine."""
 SAFE_S = 20.0  # chosen: time for the last results to be acknowledged
+UNTOLD_S = 45.0
+"""Chosen: the silence after which a master that has ordered nothing yet is lost. Compiling a large
+scenario keeps one silent for 20 s, and Locust ends a worker after 60 s as if all were well."""
 HURRIED_S = 5.0  # chosen: the same where a person waits for the end, and the master may be gone
 LEFT = "left"
 """What a worker does that its user ends."""
@@ -270,6 +273,7 @@ class WorkerProcess:
     def _look(self) -> None:
         """See whether this worker shall end by itself."""
         silent_s = time.monotonic() - self._heard_s
+        patience_s = UNTOLD_S if self._timeout_s is None else self._timeout_s
         if self._interruption.presses and self._over is None:
             # The master shall not wait for it, but have what it has measured.
             self._port.send_message(
@@ -278,9 +282,8 @@ class WorkerProcess:
             self._leave(InterruptedRunError("its user ended this worker"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
             gevent.spawn(self._port.quit)
-        elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
-            message = f"the master sent nothing for {self._timeout_s:g} s"
-            self._leave(LostMasterError(message))
+        elif silent_s > patience_s and self._over is None:
+            self._leave(LostMasterError(f"the master sent nothing for {patience_s:g} s"))
             self._clean_up()
             gevent.spawn(self._port.quit)
 
@@ -334,10 +337,12 @@ class WorkerProcess:
     def _leave(self, why: ReplayerError) -> None:
         self._over, self._code = str(why), why.exit_code
         run = self._run
-        if run is None or run.is_over:
-            return
-        run.abandon(why)
-        self._say(f"{why}; its results are in {run.folder}", always=True)
+        if run is None:
+            if isinstance(why, LostMasterError):
+                self._say(str(why), always=True)
+        elif not run.is_over:
+            run.abandon(why)
+            self._say(f"{why}; its results are in {run.folder}", always=True)
 
     def _clean_up(self) -> None:
         """Nobody else will: remove what this worker made."""

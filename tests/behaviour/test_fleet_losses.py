@@ -179,6 +179,22 @@ def test_a_worker_that_was_stopped_for_a_while_is_told_of_and_loses_nothing(shel
 
 
 @pytest.mark.nightly
+def test_a_worker_of_a_master_that_dies_before_it_orders_anything_has_failed(shell: Shell) -> None:
+    (shell.home / "counted.yaml").write_text(COUNTED)
+    run = ("run", "counted.yaml")
+    waits = (*run, "--expect-workers", "2", "-o", "out")
+    line = (*run, "--target", f"here={shell.target()}", "-o", "part")
+    with parts.led(shell, Meeting(), waits, [line]) as (master, (worker,)):
+        assert master.stderr is not None
+        while "1 of 2 connected" not in master.stderr.readline():
+            assert master.poll() is None
+        master.kill()
+        assert worker.wait(90) == 3
+        assert "the master sent nothing for 45 s" in worker.communicate()[1]
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+@pytest.mark.nightly
 def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
     with led(shell) as (master, processes):
         wait_until_all_have_told(shell)

@@ -46,6 +46,7 @@ class Post:
         self._takers: dict[str, Callable[..., None]] = {}
         self.well = {"a", "b"}
         self.orders: list[str] = []
+        self.sent: list[tuple[str, str, int | None]] = []
         self.before_answers: Callable[[str], None] = lambda _name: None
 
     def register_message(self, kind: str, taker: Callable[..., None]) -> None:
@@ -56,6 +57,7 @@ class Post:
 
     def send_message(self, kind: str, data: dict[str, Any], worker: str) -> None:
         self.orders.append(data["do"])
+        self.sent.append((worker, data["do"], data["told"].get("exit_code")))
         if kind == wire.ORDER and data["ticket"] and worker in self.well:
             self.before_answers(worker)
             found = ANSWERS.get(data["do"])
@@ -104,10 +106,14 @@ def pool(post: Post, clock: Clock, interruption: Interruption) -> WorkerPool:
     del clock  # it is set before a worker pool looks at it
     made = WorkerPool(cast("MasterPort", post), interruption, TIMEOUT_S)
     for name in ("a", "b"):
-        hello = {"protocol": wire.PROTOCOL, "host": "here", "pid": ord(name), "targets": ["here"]}
-        post.come(wire.HELLO, name, hello)
+        say_hello(post, name)
     made.gather(2, 1.0, print)
     return made
+
+
+def say_hello(post: Post, name: str) -> None:
+    hello = {"protocol": wire.PROTOCOL, "host": "here", "pid": ord(name), "targets": ["here"]}
+    post.come(wire.HELLO, name, hello)
 
 
 def client_of(pool: WorkerPool, policy: "OnLostWorker") -> WorkersClient:
@@ -123,6 +129,16 @@ def pass_time(pool: WorkerPool, clock: Clock, post: Post, seconds: float, alive:
         for name in alive:
             post.beat(name)
         pool.look()
+
+
+def test_a_worker_that_comes_while_the_others_are_dismissed_is_sent_away(post: Post) -> None:
+    pool = WorkerPool(cast("MasterPort", post), Interruption(), TIMEOUT_S)
+    say_hello(post, "a")
+    with pytest.raises(LostWorkerError, match="1 of 2 workers connected"):
+        pool.gather(2, 0.05, print)
+    pool.dismiss("1 of 2 workers connected", 3, 1.0)
+    say_hello(post, "b")
+    assert post.sent == [("a", "go", 3), ("b", "go", 3)]
 
 
 def test_a_loss_is_dated_by_the_last_sign_of_life(
