@@ -14,7 +14,7 @@ readonly BROWSER=chromium # of Debian; without it the tests of the web page in a
 readonly MINIMUM_RUST=88 # as in Cargo.toml
 readonly LATEST_RUST=95 # that the code was linted with: newer ones know more lints, and building alone does not mind
 
-say() { printf '\n== %s\n' "$*"; }
+say() { printf '\n== %d s: %s\n' "$SECONDS" "$*"; }
 
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
