@@ -7,6 +7,7 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.report.style import Style, fold
+from replayer.run.options import add_printed_options
 from replayer.study.flow import (
     StudyOptions,
     StudyRequest,
@@ -18,6 +19,7 @@ from replayer.study.flow import (
 from replayer.study.journal import Journal
 from replayer.study.model import Study, load_studies, load_study
 from replayer.study.results import fill_tables, find_stand_outs, find_verdicts, load_measured
+from replayer.study.screen import render_study_screen
 from replayer.study.table import Remarks, render_study
 
 NAME = "study"
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="DIR", help="folder of the study's records"
     )
     parser.add_argument("--resume", type=Path, metavar="DIR", help="continue an interrupted study")
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add_printed_options(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
@@ -64,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
         journal = resume_study(arguments.resume, quiet=arguments.quiet)
         return _end(load_study(journal.state.study), journal, arguments)
     if arguments.study is None:
-        _refuse_beside("no study is given", arguments, *_OF_A_START, "json", "quiet")
+        _refuse_beside("no study is given", arguments, *_OF_A_START, "results", "quiet")
         _list_studies()
         return 0
     study = load_study(arguments.study)
@@ -94,8 +96,9 @@ _OF_A_START = ("target", "quick", "rounds", "output")
 def _refuse_beside(said: str, arguments: argparse.Namespace, *names: str) -> None:
     """Refuse words that would be without effect beside the others."""
     for name in names:
-        if getattr(arguments, name):
-            word = arguments.study if name == "study" else f"--{name}"
+        value = getattr(arguments, name)
+        if value and value != "screen":
+            word = {"study": value, "results": f"--{value}"}.get(name, f"--{name}")
             message = f"{word} has no effect: {said}"
             raise ReplayerError(message, hint=f"leave {word} out; see replayer study --help")
 
@@ -115,8 +118,12 @@ def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) 
     steps = {} if journal is None else load_measured(study, journal)
     tables = fill_tables(study, steps, quick=journal is not None and journal.state.quick)
     remarks = Remarks(find_verdicts(steps), find_stand_outs(steps))
-    if not arguments.json:
-        print(render_study(study, tables, journal, remarks, Style.of(sys.stdout)), end="")
+    style = Style.of(sys.stdout)
+    if arguments.results == "screen" and journal is not None:
+        print(render_study_screen(study, tables, journal, remarks, style), end="")
+        return
+    if arguments.results != "json":
+        print(render_study(study, tables, journal, remarks, style), end="")
         return
     document = {
         "schema": "replayer-study-1",

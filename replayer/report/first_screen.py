@@ -39,7 +39,14 @@ from replayer.report.replay import describe_agreement
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import wrapped
 
-__all__ = ["LINES", "render_comparison_screen", "render_first_screen"]
+__all__ = [
+    "LINES",
+    "Note",
+    "answer_lines",
+    "fill_screen",
+    "render_comparison_screen",
+    "render_first_screen",
+]
 
 LINES = 40
 """Of a first screen, for up to four targets: what a terminal shows without scrolling."""
@@ -64,7 +71,7 @@ _Ratios = Mapping[tuple[str, str], str]
 
 
 @dataclass(frozen=True)
-class _Note:
+class Note:
     """Something to be said, beside the figures.
 
     Attributes:
@@ -76,6 +83,7 @@ class _Note:
     text: str
 
     def lines(self, style: Style) -> list[str]:
+        """Return it behind its label, folded to the width."""
         return list(wrapped(f"  {self.label}", self.text, _LABEL, style))
 
 
@@ -85,24 +93,24 @@ def render_first_screen(document: Document, style: Style = PLAIN) -> str:
     code = f"  (exit code {verdict.exit_code})" if verdict.exit_code else ""
     head = [style.paint(in_one_line(describe_verdict(document)) + code, verdict.outcome)]
     table = _table(_blocks(document), _ratios_of(document.ranking), style)
-    body = ["", *_answered(document.answer, style), "", *table]
+    body = ["", *answer_lines(document.answer, style), "", *table]
     where = f"replayer report {document.folder} --details"
-    return _fill(head, list(_reasons(document)), body, list(_remarks(document)), where, style)
+    return fill_screen(head, list(_reasons(document)), body, list(_remarks(document)), where, style)
 
 
 def render_comparison_screen(comparison: Comparison, style: Style = PLAIN) -> str:
     """Render what decides between several runs, ending with a newline."""
-    head = [*_answered(comparison.headline, style), ""]
+    head = [*answer_lines(comparison.headline, style), ""]
     table = list(_table(_compared_blocks(comparison), _ratios_of(comparison.compared), style))
-    cautions = [_Note("caution", text) for text in comparison.cautions]
-    return _fill(head, [], table, cautions, "replayer compare RUN RUN… --details", style)
+    cautions = [Note("caution", text) for text in comparison.cautions]
+    return fill_screen(head, [], table, cautions, "replayer compare RUN RUN… --details", style)
 
 
-def _fill(  # noqa: PLR0913, PLR0917 - the parts of a screen
+def fill_screen(  # noqa: PLR0913, PLR0917 - the parts of a screen
     head: Sequence[str],
-    reasons: Sequence[_Note],
+    reasons: Sequence[Note],
     body: Sequence[str],
-    remarks: Sequence[_Note],
+    remarks: Sequence[Note],
     where: str,
     style: Style,
 ) -> str:
@@ -115,14 +123,15 @@ def _fill(  # noqa: PLR0913, PLR0917 - the parts of a screen
     return style.fit("\n".join([*head, *first, *body, *gap, *last, *end])) + "\n"
 
 
-def _answered(texts: Iterable[str], style: Style) -> Iterator[str]:
+def answer_lines(texts: Iterable[str], style: Style) -> Iterator[str]:
+    """Yield the lines of sentences that answer."""
     for text in texts:
         yield from (
             style.paint(line, "heading") for line in wrapped("", begin_line(text), 0, style)
         )
 
 
-def _fit(notes: Iterable[_Note], room: int, style: Style) -> tuple[list[str], int]:
+def _fit(notes: Iterable[Note], room: int, style: Style) -> tuple[list[str], int]:
     """Return the lines of the first notes that there is room for, and the room that is left."""
     lines: list[str] = []
     left_out = 0
@@ -137,54 +146,54 @@ def _fit(notes: Iterable[_Note], room: int, style: Style) -> tuple[list[str], in
     return lines, room - len(lines)
 
 
-def _reasons(document: Document) -> Iterator[_Note]:
+def _reasons(document: Document) -> Iterator[Note]:
     """Yield why the verdict is what it is, and limits that were not kept."""
     verdict, targets = document.verdict, len(document.targets)
     answered = "\n".join(document.answer)
-    yield from (_Note("because", each) for each in verdict.reasons if each not in answered)
+    yield from (Note("because", each) for each in verdict.reasons if each not in answered)
     if document.failure is not None:
-        yield _Note("failure", document.failure)
+        yield Note("failure", document.failure)
     for outcome in ("fail", "inconclusive"):
         for each in verdict.judgements:
             if each.outcome == outcome:
                 label = "failed" if outcome == "fail" else "undecided"
-                yield _Note(label, describe_judgement(each, targets))
+                yield Note(label, describe_judgement(each, targets))
 
 
-def _remarks(document: Document) -> Iterator[_Note]:
+def _remarks(document: Document) -> Iterator[Note]:
     """Yield what stands out, what makes figures misleading first; of each kind the first one."""
     found = list(sentences(document.analysis))
     alarms = [each for each in found if each.weight == "alarm"]
-    yield from _firsts((each.label, _Note(each.label, each.text)) for each in alarms)
-    yield from (_Note("a part", part_in_words(part)) for part in document.plan.parts)
+    yield from _firsts((each.label, Note(each.label, each.text)) for each in alarms)
+    yield from (Note("a part", part_in_words(part)) for part in document.plan.parts)
     if document.verification is not None:
-        yield _Note("verified", describe_verification(document.verification))
-    yield from (_Note("unfinished", text) for text in unfinished(document))
-    yield from (_Note("lost", text) for text in say_lost(document))
-    yield from (_Note("replay", text) for _, text in list(describe_agreement(document))[:1])
+        yield Note("verified", describe_verification(document.verification))
+    yield from (Note("unfinished", text) for text in unfinished(document))
+    yield from (Note("lost", text) for text in say_lost(document))
+    yield from (Note("replay", text) for _, text in list(describe_agreement(document))[:1])
     yield from _firsts((_kind(each), _warning(each)) for each in document.warnings)
     others = [each for each in found if each.weight != "alarm"]
     short = ((each.label, shorten(each.text, _LONGEST, placeholder=" …")) for each in others)
-    yield from _firsts((label, _Note(label, text)) for label, text in short)
+    yield from _firsts((label, Note(label, text)) for label, text in short)
 
 
-def _firsts(notes: Iterable[tuple[str, _Note]]) -> Iterator[_Note]:
+def _firsts(notes: Iterable[tuple[str, Note]]) -> Iterator[Note]:
     """Yield the first note of each kind, and how many there are beside it."""
-    kinds: dict[str, list[_Note]] = defaultdict(list)
+    kinds: dict[str, list[Note]] = defaultdict(list)
     for kind, note in notes:
         kinds[kind].append(note)
     for first, *others in kinds.values():
         more = f" ({len(others)} more like this)" if others else ""
-        yield _Note(first.label, f"{first.text}{more}")
+        yield Note(first.label, f"{first.text}{more}")
 
 
 def _kind(warning: RunWarning) -> str:
     return warning.message if warning.kind == "other" else warning.kind
 
 
-def _warning(warning: RunWarning) -> _Note:
+def _warning(warning: RunWarning) -> Note:
     hint = f"; {warning.hint}" if warning.hint else ""
-    return _Note("warning", f"{warning.message}{hint}")
+    return Note("warning", f"{warning.message}{hint}")
 
 
 _Row = tuple[str, ...]

@@ -66,7 +66,7 @@ def test_a_study_shows_the_users_targets_between_the_published_rows(shell: Shell
     assert list(mount.iterdir()) == []
     assert "third: this version has no scenario no-such-scenario" in done.err
 
-    again = shell.run("study", "--resume", "s")
+    again = shell.run("study", "--resume", "s", "--details")
     assert again.code == done.code
     assert "10x" in again.out
     assert not (shell.home / "s/first-2").exists()
@@ -95,7 +95,10 @@ def test_a_step_that_cannot_run_is_named_and_the_others_go_on(shell: Shell) -> N
     (shell.home / "first.fio").write_text("[first]\nrw=write\nsize=4000t\n")
     done = shell.run("study", path, f"--target=mine={shell.target()}", "-o", "s")
     assert done.code == 3
-    assert "needs 4,398,046,511,104,000 bytes, only" in done.out
+    said = " ".join(done.out.split())
+    assert said.startswith("FAIL study Z (own): ")
+    assert "first: " in said
+    assert "needs 4,398,046,511,104,000 bytes, only" in said
     attempts = json.loads((shell.home / "s/study.json").read_text())["attempts"]
     assert {name: tries[0]["done"] for name, tries in attempts.items()} == {
         "first": False,

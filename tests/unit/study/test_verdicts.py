@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from replayer.report.first_screen import LINES
+from replayer.report.style import Style
 from replayer.study.flow import exit_code_of
 from replayer.study.journal import Attempt, Journal
 from replayer.study.model import Study
@@ -15,6 +17,7 @@ from replayer.study.results import (
     find_verdicts,
     load_measured,
 )
+from replayer.study.screen import render_study_screen
 from replayer.study.table import Remarks, render_study
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
 from tests.unit.study.states import make_state
@@ -199,3 +202,53 @@ def test_the_exit_code_of_a_study_is_that_of_its_weightiest_step(
     tmp_path: Path, codes: dict[str, int | None], expected: int
 ) -> None:
     assert exit_code_of(make_study(), make_journal(tmp_path, **codes)) == expected
+
+
+def screen(journal: Journal, study: Study | None = None) -> list[str]:
+    study = study or make_study()
+    steps = load_measured(study, journal)
+    remarks = Remarks(find_verdicts(steps))
+    text = render_study_screen(study, fill_tables(study, steps), journal, remarks, Style(80))
+    return text.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("rounds", "sentence"),
+    [
+        (
+            {0: [100, 110, 120], 1: [200, 210, 190]},
+            "Use t0: by µs, t1 is 1.82 times worse",
+        ),
+        (
+            {0: [100, 110, 120], 1: [130, 125, 122]},
+            "No difference is shown by µs between t0 and t1",
+        ),
+        (
+            {0: [100], 1: [200]},
+            "Cannot be decided by µs: that takes 3 rounds, and fewer were measured",
+        ),
+        ({0: [200]}, "By µs, t0 (200) is 2 of 2, behind theirs (150)"),
+    ],
+)
+def test_the_first_screen_says_which_target_to_use(
+    tmp_path: Path, rounds: dict[int, list[int]], sentence: str
+) -> None:
+    write_step(tmp_path / "writes-1", rounds)
+    write_step(tmp_path / "other-1", {0: [100]})
+    lines = screen(make_journal(tmp_path, writes=0, other=0))
+    assert lines[0].startswith("PASS  study Z (own): 2 of 2 steps")
+    assert sentence in lines
+    assert lines[-1].endswith("--details")
+
+
+def test_the_first_screen_of_a_study_says_why_it_proves_nothing(tmp_path: Path) -> None:
+    rounds = {target: [100, 110, 120] for target in range(4)}
+    write_step(tmp_path / "writes-1", rounds, health=SATURATED)
+    lines = screen(make_journal(tmp_path, writes=4))
+    assert (
+        lines[0] == "INCONCLUSIVE  study Z (own): 0 of 2 steps prove their figures  (exit code 4)"
+    )
+    assert lines[1].startswith("  because     writes: inconclusive: the client was saturated")
+    assert any("other: not run" in line for line in lines)
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= 80
