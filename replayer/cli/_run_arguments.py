@@ -17,12 +17,12 @@ from replayer.run.web_options import add_metrics_option
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what runs and replays have in common, a group for each concern."""
     _add_load_arguments(parser.add_argument_group("load"))
-    targets = parser.add_argument_group("targets")
-    add_target_options(targets)
-    add_procedure_options(targets)
+    add_target_options(parser.add_argument_group("targets"))
+    add_procedure_options(parser.add_argument_group("caches and rounds"))
     results = parser.add_argument_group("results")
     add_result_options(results)
     _add_result_arguments(results)
+    _add_locusts_arguments(parser.add_argument_group("Locust"))
     several = parser.add_argument_group("several processes or machines")
     add_locusts_fleet_options(several)
     add_fleet_options(several)
@@ -54,12 +54,6 @@ def _add_load_arguments(parser: Parser) -> None:
         default=str(DEFAULT_STOP_TIMEOUT_S),
         help="time for transactions to finish when a run ends (default: %(default)s s)",
     )
-    parser.add_argument(
-        "-f",
-        "--locustfile",
-        metavar="FILE",
-        help="a locustfile whose users or load shape take part",
-    )
 
 
 def _add_result_arguments(parser: Parser) -> None:
@@ -69,7 +63,17 @@ def _add_result_arguments(parser: Parser) -> None:
         "--html",
         dest="report_html",
         metavar="FILE",
-        help="the same as --report-html; after 'locust -f', --html is Locust's own report",
+        help="write the report as one HTML page with charts to a new file; same as --report-html",
+    )
+    add_metrics_option(parser)
+
+
+def _add_locusts_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "-f",
+        "--locustfile",
+        metavar="FILE",
+        help="a locustfile whose users or load shape take part",
     )
     parser.add_argument(
         "--csv",
@@ -77,5 +81,12 @@ def _add_result_arguments(parser: Parser) -> None:
         help="write Locust's own CSV files: DIR/locust_stats.csv and so on if it is a folder or "
         "ends with a slash, else PREFIX_stats.csv and so on",
     )
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        dest="loglevel",
+        action="store_const",
+        const="INFO",
+        help="show Locust's own log on standard error; same as --loglevel INFO",
+    )
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
-    add_metrics_option(parser)

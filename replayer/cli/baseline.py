@@ -20,19 +20,11 @@ from replayer.run.options import (
 )
 from replayer.scenario.units import read_duration, read_size
 
-NAME = "baseline"
-HELP = "measure the limits of targets with fio, and rank them"
-
 EXPLANATION = """\
 JOB is one of the shipped jobs, or a job file of your own (.fio). Every option
 of a file is checked first: what could lead outside the target is refused
 with file and line. Files are made in a folder of the run on the target and
 removed at the end.
-
-examples
-  replayer baseline cache upload --target nfs=/mnt/nfs --target ebs=/data
-  replayer baseline mine.fio --target /mnt/nfs --size 100MiB --runtime 10s
-  replayer baseline rand-read-4k --device /dev/nvme1n1
 
 shipped jobs
 """
@@ -42,7 +34,6 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?)%")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION + "\n".join(f"  {name}" for name in shipped_jobs())
     parser.add_argument(
         "jobs", nargs="*", metavar="JOB", help=f"jobs to run (default: {' '.join(DEFAULT_JOBS)})"

@@ -20,8 +20,6 @@ from replayer.scenario.units import read_size
 
 _PID = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
-NAME = "capture"
-HELP = "record the file calls of a command (or of running processes) as a trace"
 
 EXPLANATION = """\
 The files below the roots are listed, then the command runs under strace. The
@@ -54,9 +52,7 @@ what it does not record
   With -p and --keep-raw, the raw log has the first 256 bytes of each read and
   write.
 
-examples
-  replayer capture -o untar -- tar xf linux.tar     refused: which files?
-  replayer capture -o untar --root linux -- tar xf linux.tar
+more examples
   replayer capture -o copy --root site --rehearse 20 \\
     --prepare 'rm -rf site/new' -- cp -a site/old site/new
   replayer capture -o shop --root /srv/www -p "$(pgrep -o php-fpm)"
@@ -66,7 +62,6 @@ examples
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="TRACE", help="trace folder to create"

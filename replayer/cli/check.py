@@ -145,8 +145,6 @@ def _parse(word: str) -> _Pair:
     return _Pair(name or None, path, label or None)
 
 
-NAME = "check"
-HELP = "validate a scenario and show what it would run, without touching a mount"
 EXIT_NOT_ALIKE = 1
 NAME_WIDTH = 13
 WIDTH = 80

@@ -22,8 +22,6 @@ from replayer.supervisor import hung_calls
 
 R = TypeVar("R")
 
-NAME = "clean"
-HELP = "remove the folders that killed runs left; only folders that a run marked are removed"
 PREFIX = "replayer-"
 THREADS = 8  # chosen: as runs remove theirs
 HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead

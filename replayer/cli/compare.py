@@ -9,26 +9,16 @@ from replayer.report.comparing import compare
 from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
 from replayer.report.html import render_html
 
-NAME = "compare"
-HELP = "rank the targets of runs that did the same work against each other"
-
 EXPLANATION = """\
 The targets of all runs are ranked by each figure, with the ratio to the best
 and a 95 % interval of it from resampling rounds and seconds. One run with
 several targets is best: its targets took turns. Runs may differ in how long
 they lasted; a difference in users, seed, files or steps is refused.
-
-examples
-  replayer compare replayer-runs/20261121T024839-ab12 \\
-    replayer-runs/20261121T031502-77c0
-  replayer compare runs/efs runs/zfs --format markdown -o comparison.md
-  replayer compare runs/efs runs/zfs --html comparison.html
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
     parser.add_argument(

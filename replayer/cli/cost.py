@@ -8,9 +8,6 @@ from replayer.measure.record import load_run
 from replayer.measure.summarise import summarise
 from replayer.report.cost import load_prices, render_costs, work_out
 
-NAME = "cost"
-HELP = "compute costs per month and per million page views, from your prices"
-
 EXPLANATION = """\
 Prices change, and differ by region and contract: none are built in. Write
 yours into a file:
@@ -29,7 +26,6 @@ yours into a file:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION
     parser.add_argument("run", type=Path, metavar="RUN", help="a run folder")
     parser.add_argument(

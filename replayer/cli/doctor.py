@@ -11,8 +11,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
 from replayer.report.style import Style
 from replayer.run.interruption import Interruption, Level
 
-NAME = "doctor"
-HELP = "inspect a mount: options with advice and sources, and a short latency probe"
 PROBE_S = 8.0  # chosen: with making and removing its files about ten seconds
 
 

@@ -12,9 +12,6 @@ from replayer.run.fitting import FitOrder, fit_pauses
 from replayer.run.options import read_rounds
 from replayer.trace.facts import load_facts
 
-NAME = "fit"
-HELP = "fit the pauses of a trace, so that its replay takes as long as the command"
-
 EXPLANATION = """\
 A recording has the times of file calls and the CPU time between them. It does
 not have the time that other calls take without the tracer. This command
@@ -22,17 +19,11 @@ replays the trace with shorter and longer pauses, on the file system of the
 recording. It stops when a replay with '--pace closed' takes as long as the
 command did in its rehearsals, and stores these pauses in the trace. Replays on
 other targets have the same pauses; only the file calls take another time.
-
-example
-  replayer capture -o copy --root /srv/site --rehearse 20 \\
-    --prepare 'rm -rf /srv/site/new' -- cp -a /srv/site/html /srv/site/new
-  replayer fit copy --target /srv
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EXPLANATION
     parser.add_argument("trace", metavar="TRACE", help="a trace's folder")
     parser.add_argument(

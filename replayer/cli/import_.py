@@ -21,8 +21,6 @@ from replayer.trace.importing import (
 )
 from replayer.trace.reading import count_trace
 
-NAME = "import"
-HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
 LARGEST_PROCESS = 2**31 - 1
 """Of ``pid_t``: no log names another."""
 _MASK = re.compile("0?[0-7]{1,3}")

@@ -4,9 +4,6 @@ import argparse
 
 from replayer.locust import LOCUSTFILE
 
-NAME = "locustfile"
-HELP = 'print the path of the packaged locustfile, for locust -f "$(replayer locustfile)"'
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare nothing: the command has no arguments."""

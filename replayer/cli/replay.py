@@ -6,9 +6,6 @@ from replayer.cli._run_arguments import add_run_arguments
 from replayer.locust.launch import hand_over
 from replayer.run.options import add_replay_options
 
-NAME = "replay"
-HELP = "replay a trace on one or more targets, and report times and divergences"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

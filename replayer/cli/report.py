@@ -9,9 +9,6 @@ from replayer.report.composition import compose
 from replayer.report.forms import FORMS, Destination, suffixes
 from replayer.report.html import render_html
 
-NAME = "report"
-HELP = "print the report of finished, interrupted or killed runs"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -7,9 +7,6 @@ from replayer.locust.launch import hand_over
 from replayer.run.options import add_scenario_options
 from replayer.run.web_options import add_web_options
 
-NAME = "run"
-HELP = "run a scenario on one or more targets and show what its users would feel"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

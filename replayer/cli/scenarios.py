@@ -10,9 +10,6 @@ from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario
 from replayer.scenario.shipped import shipped_scenarios
 
-NAME = "scenarios"
-HELP = "list the shipped scenarios"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -3,9 +3,6 @@
 import argparse
 import json
 
-NAME = "schema"
-HELP = "print the JSON Schema of scenario files, run documents or comparisons"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

@@ -14,8 +14,6 @@ from replayer.report.style import Style, fold
 from replayer.trace.reading import Pauses, believed, count_trace, load_trace
 from replayer.trace.shipped import find_trace
 
-NAME = "show"
-HELP = "show the content of a trace: ops, errors, files, requests, blind spots"
 COLUMN = 15
 MOST_REQUESTS = 12
 """Chosen: labels of requests that fit on a screen."""

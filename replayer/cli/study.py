@@ -22,9 +22,6 @@ from replayer.study.results import fill_tables, find_stand_outs, find_verdicts, 
 from replayer.study.screen import render_study_screen
 from replayer.study.table import Remarks, render_study
 
-NAME = "study"
-HELP = "repeat a published study on your targets, next to the published figures"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

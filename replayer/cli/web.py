@@ -7,9 +7,6 @@ from replayer.locust.launch import hand_over
 from replayer.run.options import add_scenario_options
 from replayer.run.web_options import add_web_options
 
-NAME = "web"
-HELP = "serve a web page that starts runs, shows them live and compares past runs"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""

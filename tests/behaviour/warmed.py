@@ -142,13 +142,13 @@ LATER = (
 
 def _import_program() -> None:
     """Import what a command has imported before it does anything, and compile its models."""
-    from replayer.cli import command_names, load_command  # noqa: PLC0415
+    from replayer.cli._parsers import KNOWN, load_command  # noqa: PLC0415
     from replayer.measure.guarantee import Guarantee  # noqa: PLC0415
     from replayer.measure.run import Run  # noqa: PLC0415
     from replayer.report.document import Document  # noqa: PLC0415
     from replayer.scenario.model import Scenario  # noqa: PLC0415
 
-    for name in command_names():
+    for name in KNOWN:
         load_command(name)
     for name in LATER:
         importlib.import_module(name)

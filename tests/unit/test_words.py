@@ -15,6 +15,8 @@ from replayer import cli
             "unrecognized arguments: --cahce",
             "did you mean --cache?",
         ),
+        ("-v", "unrecognized arguments: -v", "did you mean -V?"),
+        ("--foo run small-reads", "unrecognized arguments: --foo", "see replayer --help"),
         ("report x --form=html", "unrecognized arguments: --form=html", "did you mean --format?"),
         ("replay x --set a=1", "unrecognized arguments: --set a=1", "see replayer replay --help"),
         ("", "arguments are required: COMMAND", "see replayer --help"),

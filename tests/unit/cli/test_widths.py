@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.cli import command_names, main
+from replayer.cli import main
+from replayer.cli._parsers import KNOWN
 from replayer.report.style import Style, fold, text_width
 
 TOLD = [
@@ -39,7 +40,7 @@ def test_a_command_prints_no_line_wider_than_columns(
     assert too_wide(told.out + told.err) == []
 
 
-@pytest.mark.parametrize("name", command_names())
+@pytest.mark.parametrize("name", KNOWN)
 def test_the_help_of_a_command_is_no_wider_than_columns(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
