@@ -101,7 +101,7 @@ COMMANDS = {
             about="print the report of finished, interrupted or killed runs",
             examples="""
                 # print all that was measured and found
-                replayer report replayer-runs/20261121T024839-ab12 --details
+                replayer report latest --details
                 # write a page with charts
                 replayer report runs/efs --html efs.html
                 """,
@@ -113,6 +113,15 @@ COMMANDS = {
                 replayer compare runs/efs runs/zfs
                 # write a page with charts
                 replayer compare runs/efs runs/zfs --html comparison.html
+                """,
+        ),
+        "runs": CommandHelp(
+            about="list runs, name one to keep, show when figures changed",
+            examples="""
+                # list the runs in ./replayer-runs
+                replayer runs
+                # keep the last one under a name, for reports and --baseline
+                replayer runs keep before-upgrade latest
                 """,
         ),
         "cost": CommandHelp(

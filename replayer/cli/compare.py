@@ -1,9 +1,9 @@
 """``replayer compare RUN RUN…``: targets of runs beside each other, with how sure each ratio is."""
 
 import argparse
-from pathlib import Path
 
 from replayer.cli._form_arguments import add_form_arguments
+from replayer.measure.history import RUN_HELP, find_run, previous_of
 from replayer.measure.record import load_run
 from replayer.report.comparing import compare
 from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
@@ -20,7 +20,7 @@ they lasted; a difference in users, seed, files or steps is refused.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = EXPLANATION
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--different-plans",
         action="store_const",
@@ -40,7 +40,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Compare, and print; the exit code is about reading the runs, not about who is faster."""
     forms = suffixes(COMPARISON_FORMS)
     to = Destination.of(arguments.html, arguments.output, arguments.format, forms)
-    records = [load_run(path) for path in arguments.runs]
+    records = [load_run(find_run(word)) for word in arguments.runs]
+    if len(records) == 1 and len(records[0].run.targets) == 1:  # with what it did the time before
+        before = previous_of(records[0].folder.absolute(), records[0].run)
+        records = records if before is None else [load_run(before), *records]
     comparison = compare(records, arguments.different_plans)
     if to.form == "html":
         to.put(render_html(records, arguments.different_plans))

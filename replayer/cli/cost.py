@@ -4,6 +4,7 @@ import argparse
 from pathlib import Path
 
 from replayer.errors import ReplayerError
+from replayer.measure.history import RUN_HELP, find_run
 from replayer.measure.record import load_run
 from replayer.measure.summarise import summarise
 from replayer.report.cost import load_prices, render_costs, work_out
@@ -27,7 +28,7 @@ yours into a file:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = EXPLANATION
-    parser.add_argument("run", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--prices", type=Path, required=True, metavar="FILE", help="your prices, in YAML"
     )
@@ -37,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Work out the costs and print them."""
     prices = load_prices(arguments.prices)
-    record = load_run(arguments.run)
+    record = load_run(find_run(arguments.run))
     if record.damage:
         message = f"{arguments.run}: {record.damage[0]}"
         raise ReplayerError(message, hint="the cost needs the complete record of a run")

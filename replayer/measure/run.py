@@ -27,6 +27,7 @@ __all__ = [
     "CacheFacts",
     "Confinement",
     "DatasetPart",
+    "Headline",
     "Outcome",
     "PlanFacts",
     "Process",
@@ -131,6 +132,19 @@ class StatedThreshold(Frozen):
     source: str
 
 
+class Headline(Frozen):
+    """What users of a target waited for: all transactions, or the weightiest alone.
+
+    Null: too few samples.
+    """
+
+    target: str
+    what: str
+    """Such as ``all transactions``."""
+    p50_ns: float | None
+    p95_ns: float | None
+
+
 class Run(Frozen):
     """One execution of a plan."""
 
@@ -172,6 +186,8 @@ class Run(Frozen):
     summary: Summary | None = None
     """For other programs; replayer itself always works it out again from the histograms."""
     verdict: Outcome | None = None
+    headlines: tuple[Headline, ...] = ()
+    """Of each target, for lists of runs; empty: nothing was measured, or an older version ran."""
 
     @property
     def machines(self) -> tuple[MachineFacts, ...]:
@@ -254,9 +270,12 @@ def finish(
     )
 
 
-def with_results(run: Run, *, summary: Summary, verdict: Outcome) -> Run:
+def with_results(
+    run: Run, *, summary: Summary, verdict: Outcome, headlines: tuple[Headline, ...] = ()
+) -> Run:
     """Return the run with its results, for programs that read run.json alone."""
-    return run.model_copy(update={"summary": summary, "verdict": verdict})
+    found = {"summary": summary, "verdict": verdict, "headlines": headlines}
+    return run.model_copy(update=found)
 
 
 def _start_ticks(pid: int) -> int | None:

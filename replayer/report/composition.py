@@ -12,12 +12,13 @@ from replayer.measure.health import RunWarning
 from replayer.measure.mix import has_think_time
 from replayer.measure.pacing import pacing_warnings
 from replayer.measure.record import Event, RunRecord
+from replayer.measure.run import Headline
 from replayer.measure.summarise import summarise
 from replayer.measure.summary import Summary
 from replayer.ops import TO_THE_END
 from replayer.report.answer import answer
 from replayer.report.document import Document, Incident, LostLines
-from replayer.report.ranking import rank
+from replayer.report.ranking import ALL, rank
 from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.verdict.judgement import judge
 
@@ -73,6 +74,25 @@ def compose(record: RunRecord) -> Document:
         unranked=ranking.unranked,
         analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
+    )
+
+
+def headlines_of(document: Document) -> tuple[Headline, ...]:
+    """Return what users of each target waited, in a figure or two."""
+    if document.pooled:
+        return tuple(
+            Headline(target=each.target, what=ALL, p50_ns=each.p50_ns, p95_ns=each.p95_ns)
+            for each in document.pooled
+        )
+    return tuple(
+        Headline(
+            target=target.name,
+            what=target.overall.transactions[0].name,
+            p50_ns=target.overall.transactions[0].latency.p50_ns,
+            p95_ns=target.overall.transactions[0].latency.p95_ns,
+        )
+        for target in document.summary.targets
+        if target.overall.transactions
     )
 
 

@@ -11,7 +11,7 @@ from replayer.measure.record import load_run
 from replayer.measure.run import Run, with_results
 from replayer.measure.runfolder import RunFolder
 from replayer.plan.summary import describe_plan
-from replayer.report.composition import compose
+from replayer.report.composition import compose, headlines_of
 from replayer.report.description import say_verdict
 from replayer.report.document import Document
 from replayer.report.first_screen import render_first_screen
@@ -95,7 +95,12 @@ def show_results(folder: RunFolder, run: Run | None, form: Results, files: Repor
     except ReplayerError as error:
         return Shown(EXIT_INCONCLUSIVE, (error,))
     verdict = document.verdict
-    judged = with_results(record.run, summary=document.summary, verdict=verdict.outcome)
+    judged = with_results(
+        record.run,
+        summary=document.summary,
+        verdict=verdict.outcome,
+        headlines=headlines_of(document),
+    )
     problems = (
         *_refused(partial(folder.write_run, judged)),
         *files.write(lambda: render_html([record]), lambda: render_junit(document)),

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flask import Blueprint, Response, render_template, request, send_file
-from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
+from replayer.measure.history import PastRun, list_runs, run_names
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import Run
 from replayer.measure.summary import TransactionSummary, samples_needed
@@ -22,7 +22,6 @@ from replayer.measure.units import (
     format_time_ns,
     format_times,
 )
-from replayer.paths import UnaskablePathError, is_file, is_link
 from replayer.report.claims import say_unranked
 from replayer.report.comparing import compare
 from replayer.report.comparison_text import show_interval
@@ -141,22 +140,12 @@ def _ops(named: Mapping[str, int]) -> tuple[tuple[str, int, float], ...]:
     return tuple((name, count, count / most) for name, count in ordered)
 
 
-MOST_RUNS = 200
-"""Chosen: the newest ones; a longer list is for the command line."""
 MOST_COMPARED = 8
 """Chosen: columns that a person can follow."""
 
 
 class NoRunError(ReplayerError):
     """There is no run of that name here."""
-
-
-@dataclass(frozen=True)
-class PastRun:
-    """A run folder, as far as run.json tells."""
-
-    name: str
-    run: Run
 
 
 @dataclass(frozen=True)
@@ -171,20 +160,13 @@ class Beside:
     notes: tuple[str, ...]
 
 
-def list_runs(folder: Path) -> list[PastRun]:
-    """Return the runs in a folder, newest first; what is no run is left out."""
-    names = sorted(_names(folder), reverse=True)
-    found = (_load(folder / name) for name in names[:MOST_RUNS])
-    return [run for run in found if run is not None]
-
-
-def find_run(folder: Path, name: str) -> Path:
+def listed_run(folder: Path, name: str) -> Path:
     """Return the folder of a run that is listed.
 
     Raises:
         NoRunError: None of that name is.
     """
-    if name in _names(folder):
+    if name in run_names(folder):
         return folder / name
     message = f"{name}: no such run in {folder}"
     raise NoRunError(message)
@@ -234,29 +216,6 @@ def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
             )
 
 
-def _names(folder: Path) -> list[str]:
-    """Return the names of the runs in a folder; one that may not be listed shows none."""
-    try:
-        return [each.name for each in folder.iterdir() if _is_run(each)]
-    except OSError:
-        return []
-
-
-def _is_run(folder: Path) -> bool:
-    """Whether a folder is a run's; those of others may not let themselves be looked into."""
-    try:
-        return not is_link(folder) and is_file(folder / "run.json")
-    except UnaskablePathError:
-        return False
-
-
-def _load(folder: Path) -> PastRun | None:
-    try:
-        return PastRun(folder.name, Run.model_validate_json((folder / "run.json").read_bytes()))
-    except (OSError, ValidationError):
-        return None
-
-
 DOWNLOADS = {form.suffix: form for form in FORMS.values()}
 """The forms of a report by the suffix of the file."""
 
@@ -294,7 +253,7 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
 
     @blueprint.route("/runs/<name>/report.html")
     def page(name: str) -> str:
-        record = call_in_thread(load_run, find_run(folder, name))
+        record = call_in_thread(load_run, listed_run(folder, name))
         return call_in_thread(render_html, [record])
 
 
@@ -308,7 +267,7 @@ def add_comparison(blueprint: Blueprint, control: RunControl) -> None:
     folder = control.form.runs
 
     def chosen() -> list[Path]:
-        return [find_run(folder, name) for name in request.args.getlist("run")]
+        return [listed_run(folder, name) for name in request.args.getlist("run")]
 
     @blueprint.route("/compare")
     def compare() -> str:
@@ -349,7 +308,7 @@ def add_library(blueprint: Blueprint, control: RunControl) -> None:
 
 
 def _document(folder: Path, name: str) -> Document:
-    return compose(load_run(find_run(folder, name)))
+    return compose(load_run(listed_run(folder, name)))
 
 
 def _row(past: PastRun) -> dict[str, Any]:

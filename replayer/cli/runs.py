@@ -1,0 +1,154 @@
+"""``replayer runs``: the runs of a folder, and the names that some are kept under."""
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from replayer.analysis.change_points import find_changes
+from replayer.errors import ReplayerError
+from replayer.measure.history import MOST_RUNS, PastRun, find_run, keep_run, kept_runs, list_runs
+from replayer.measure.record import load_run
+from replayer.measure.run import Headline
+from replayer.measure.runfolder import PARENT
+from replayer.measure.units import format_ratio, format_time_ns
+from replayer.report.style import Column, Style, fold, lay_out_grid
+
+_COLUMNS = (
+    Column("run", 9),
+    Column("when (UTC)", 3),
+    Column("scenario", 8),
+    Column("verdict", 7),
+    Column("median", 6),
+    Column("kept as", 4),
+)
+_SHOWN = 20  # chosen: lines that fit on a screen
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "words", nargs="*", metavar="keep NAME RUN", help="keep a run under a name of yours"
+    )
+    parser.add_argument(
+        "--in",
+        dest="folder",
+        type=Path,
+        default=PARENT,
+        metavar="DIR",
+        help=f"folder that holds the runs (default: ./{PARENT})",
+    )
+    parser.add_argument(
+        "--all", action="store_true", help=f"list {MOST_RUNS} runs instead of the newest {_SHOWN}"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the runs, or keep one."""
+    if arguments.words:
+        return _keep(arguments.words, arguments.folder)
+    found = list_runs(arguments.folder)
+    changes = [*_changes(found)]
+    if arguments.json:
+        kept = {name: str(path) for name, path in kept_runs(arguments.folder).items()}
+        runs = [_describe(past) for past in found]
+        print(json.dumps({"runs": runs, "kept": kept, "changes": changes}, indent=2))
+        return 0
+    if not found:
+        print(f"no runs in {arguments.folder}", file=sys.stderr)
+        return 0
+    shown = found if arguments.all else found[:_SHOWN]
+    style = Style.of(sys.stdout)
+    for line in _table(shown, arguments.folder, style):
+        print(style.fit(line))
+    for line in fold(map(_say_change, changes), style):
+        print(style.fit(line))
+    if len(found) > len(shown):
+        print(f"{len(found) - len(shown)} older ones with --all", file=sys.stderr)
+    return 0
+
+
+def _keep(words: Sequence[str], folder: Path) -> int:
+    action, *more = words
+    if action != "keep" or len(more) != 2:  # noqa: PLR2004 - a name and a run
+        message = f"replayer runs {' '.join(words)}: not understood"
+        raise ReplayerError(message, hint="replayer runs keep NAME RUN, such as: keep v1 latest")
+    name, word = more
+    path = find_run(word, folder)
+    record = load_run(path)
+    if record.status == "running":
+        message = f"{path}: the run has not ended yet"
+        raise ReplayerError(message, hint="keep it once it has ended")
+    before = keep_run(name, path.absolute(), folder)
+    was = f" (before: {before.name})" if before is not None else ""
+    print(f"{name} is {path.name}{was}")
+    return 0
+
+
+def _table(runs: Sequence[PastRun], folder: Path, style: Style) -> tuple[str, ...]:
+    names: dict[Path, list[str]] = defaultdict(list)
+    for name, path in kept_runs(folder).items():
+        names[path.resolve()].append(name)
+    rows = [
+        (
+            past.name,
+            past.run.began.replace("T", " ").removesuffix("Z"),
+            past.run.plan.name,
+            past.run.verdict or past.run.status,
+            ", ".join(_median(each) for each in past.run.headlines),
+            ", ".join(names[(folder / past.name).resolve()]),
+        )
+        for past in runs
+    ]
+    return lay_out_grid(_COLUMNS, rows, style).lines
+
+
+def _median(headline: Headline) -> str:
+    value = "too few" if headline.p50_ns is None else format_time_ns(headline.p50_ns)
+    return f"{headline.target} {value}"
+
+
+def _describe(past: PastRun) -> dict[str, object]:
+    run = past.run
+    return {
+        "run": past.name,
+        "began": run.began,
+        "scenario": run.plan.name,
+        "targets": [target.name for target in run.targets],
+        "status": run.status,
+        "verdict": run.verdict,
+        "headlines": [each.model_dump() for each in run.headlines],
+    }
+
+
+def _changes(runs: Sequence[PastRun]) -> Iterator[dict[str, object]]:
+    """Yield since which run a median of the same work on the same target is another."""
+    series: dict[tuple[str, str, str], list[tuple[str, float]]] = defaultdict(list)
+    names = {past.run.plan.fingerprint: past.run.plan.name for past in runs}
+    for past in reversed(runs):
+        for each in past.run.headlines:
+            if each.p50_ns and past.run.status == "finished":
+                key = (past.run.plan.fingerprint, each.target, each.what)
+                series[key].append((past.name, each.p50_ns))
+    for (fingerprint, target, what), points in series.items():
+        for change in find_changes([value for _, value in points]):
+            yield {
+                "scenario": names[fingerprint],
+                "target": target,
+                "what": what,
+                "since": points[change.place][0],
+                "ratio": change.ratio,
+                "runs": len(points),
+            }
+
+
+def _say_change(change: dict[str, object]) -> str:
+    ratio = change["ratio"]
+    assert isinstance(ratio, float)  # noqa: S101 - made above
+    return (
+        f"changed  {change['scenario']} on {change['target']}: since {change['since']} the median "
+        f"of {change['what']} is {format_ratio(ratio)} times as long ({change['runs']} runs)"
+    )
