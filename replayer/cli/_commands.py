@@ -236,6 +236,15 @@ COMMANDS = {
                 replayer schema run
                 """,
         ),
+        "completions": CommandHelp(
+            about="print what TAB completes in bash, zsh or fish",
+            examples="""
+                # complete commands, options, scenarios, traces and runs in this shell
+                source <(replayer completions bash)
+                # install it for fish
+                replayer completions fish > ~/.config/fish/completions/replayer.fish
+                """,
+        ),
         "help": CommandHelp(
             about="print all options of a command",
             examples="""

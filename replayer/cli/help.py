@@ -8,7 +8,11 @@ from replayer.cli._parsers import KNOWN, ProgramParser
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "of", nargs="?", metavar="COMMAND", choices=KNOWN, help="a command (default: the program)"
+        "of",
+        nargs="?",
+        metavar="COMMAND",
+        choices=tuple(KNOWN),
+        help="a command (default: the program)",
     )
 
 
