@@ -179,7 +179,7 @@ COMMANDS = {
             examples=r"""
                 # record a command, and measure it without the recorder
                 replayer capture -o copy --root /srv/site --rehearse 20 \
-                    --prepare 'rm -rf /srv/site/new' -- cp -a /srv/site/html /srv/site/new
+                    --prepare 'rm -rf /srv/site/new' -- cp -a /srv/site/old /srv/site/new
                 # fit the trace where it was recorded
                 replayer fit copy --target /srv
                 """,
@@ -243,6 +243,15 @@ COMMANDS = {
                 source <(replayer completions bash)
                 # install it for fish
                 replayer completions fish > ~/.config/fish/completions/replayer.fish
+                """,
+        ),
+        "man": CommandHelp(
+            about="print the manual page, with all commands and options",
+            examples="""
+                # read it
+                replayer man | man -l -
+                # install it
+                replayer man > ~/.local/share/man/man1/replayer.1
                 """,
         ),
         "help": CommandHelp(

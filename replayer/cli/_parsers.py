@@ -20,15 +20,14 @@ from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, Repla
 
 NEAR = 0.8
 """Likeness of an option that is offered (chosen: --form is --format, --set is not --seed)."""
-EXIT_CODES = f"""\
-exit codes:
-  0   it passes, or it is done
-  1   a threshold failed
-  2   the command line or a file of yours is wrong
-  {EXIT_ENVIRONMENT}   the environment fails: a mount is gone, a disk is full, fio is missing
-  {EXIT_INCONCLUSIVE}   it is inconclusive, or you interrupted it
-  {EXIT_BUG}  a bug in replayer
-"""
+EXIT_CODES = {
+    0: "it passes, or it is done",
+    1: "a threshold failed",
+    2: "the command line or a file of yours is wrong",
+    EXIT_ENVIRONMENT: "the environment fails: a mount is gone, a disk is full, fio is missing",
+    EXIT_INCONCLUSIVE: "it is inconclusive, or you interrupted it",
+    EXIT_BUG: "a bug in replayer",
+}
 KNOWN = {name: known for section in COMMANDS.values() for name, known in section.items()}
 """The help of each command by its name."""
 
@@ -133,7 +132,10 @@ class ProgramParser(CommandParser):
         """Import the modules of the commands that are named."""
         super().__init__(known=PROGRAM, prog="replayer")
         self.add_argument("-V", "--version", action=_Version, help="print the version")
-        self.epilog = f"{EXIT_CODES}\nreplayer help COMMAND shows all options of a command."
+        codes = "\n".join(f"  {code:<2}  {text}" for code, text in EXIT_CODES.items())
+        self.epilog = (
+            f"exit codes:\n{codes}\n\nreplayer help COMMAND shows all options of a command."
+        )
         added = self.add_subparsers(
             dest="command", metavar="COMMAND", required=True, parser_class=CommandParser
         )

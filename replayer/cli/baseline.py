@@ -21,10 +21,10 @@ from replayer.run.options import (
 from replayer.scenario.units import read_duration, read_size
 
 EXPLANATION = """\
-JOB is one of the shipped jobs, or a job file of your own (.fio). Every option
-of a file is checked first: what could lead outside the target is refused
-with file and line. Files are made in a folder of the run on the target and
-removed at the end.
+JOB is a shipped job, or a job file of your own (.fio). Every option of
+a file is checked first. An option that could lead outside the target
+is refused with file and line. Files are made in a folder of the run on
+the target and removed at the end.
 
 shipped jobs
 """

@@ -22,41 +22,49 @@ _PID = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 
 EXPLANATION = """\
-The files below the roots are listed, then the command runs under strace. The
-recording becomes the folder TRACE. The command keeps its input, output and exit
-status. Ctrl-C interrupts it as usual, and what was recorded until then is kept.
+replayer lists the files below the roots, then runs the command under
+strace. The command keeps its input, output and exit status. Ctrl-C
+interrupts it as usual, and the recording until then is kept.
 
 what it costs
-  Each recorded call takes 10 to 30 microseconds longer, and more when all
-  CPUs are busy. Calls with a file name or a descriptor are recorded, and
-  starts and ends of processes. All other calls run at full speed. A program
-  that makes only file calls on a fast local disk runs 5 to 30 times as long.
-  A program that computes, or waits for a mount, runs hardly longer. The
-  overhead of strace on this machine is measured first, in 0.1 s, and
-  subtracted from the trace. Until it is compiled, the log takes about 110
-  bytes a call beside TRACE. If TRACE is in a root, the log is beside the
-  root. With -p, strace stops all calls of the processes, recorded or not,
-  until Ctrl-C.
+  Each recorded call takes 10 to 30 microseconds longer, and more when
+  all CPUs are busy. Calls with a file name or a descriptor are
+  recorded, and starts and ends of processes. All other calls run at
+  full speed.
+
+  A program that makes only file calls on a fast local disk runs 5 to
+  30 times as long. A program that computes or waits for a mount runs
+  hardly longer. The overhead of strace on this machine is measured
+  first, in 0.1 s, and subtracted from the trace.
+
+  The log takes about 110 bytes a call until it is compiled. It is
+  beside TRACE, or beside the root if TRACE is in a root. With -p,
+  strace stops all calls of the processes, recorded or not, until
+  Ctrl-C.
 
 accuracy of its pauses
-  The overhead of strace between two calls varies by more than most programs
-  compute there. --rehearse 20 first runs the command 20 times without strace.
-  The pauses are then reduced to the CPU time of these runs. The command must
-  find the same state each time: --prepare restores it. A command that uses one
-  CPU at a time is recorded on one CPU, where strace disturbs it least. After
-  that, 'replayer fit' adjusts the pauses by replays on the same file system.
+  The overhead of strace between two calls varies by more than most
+  programs compute there. --rehearse 20 first runs the command 20 times
+  without strace, and reduces the pauses to the CPU time of these runs.
+  The command must find the same state each time: --prepare restores
+  it.
+
+  A command that uses one CPU at a time is recorded on one CPU, where
+  strace disturbs it least. After that, 'replayer fit' adjusts the
+  pauses by replays on the same file system.
 
 what it does not record
-  Reads and writes through mmap, io_uring or libaio: the trace counts them as
-  blind spots. Contents of files: the trace has names, sizes and results only.
-  With -p and --keep-raw, the raw log has the first 256 bytes of each read and
-  write.
+  Reads and writes through mmap, io_uring or libaio: the trace counts
+  them as blind spots. Contents of files: the trace has names, sizes
+  and results only. With -p and --keep-raw, the raw log has the first
+  256 bytes of each read and write.
 
 more examples
   replayer capture -o copy --root site --rehearse 20 \\
     --prepare 'rm -rf site/new' -- cp -a site/old site/new
   replayer capture -o shop --root /srv/www -p "$(pgrep -o php-fpm)"
-  replayer capture -o all --root /srv/www -p "$(pgrep -d, -x 'nginx|php-fpm')"
+  replayer capture -o all --root /srv/www \\
+    -p "$(pgrep -d, -x 'nginx|php-fpm')"
 """
 
 

@@ -10,10 +10,11 @@ from replayer.report.forms import COMPARISON_FORMS, Destination, suffixes
 from replayer.report.html import render_html
 
 EXPLANATION = """\
-The targets of all runs are ranked by each figure, with the ratio to the best
-and a 95 % interval of it from resampling rounds and seconds. One run with
-several targets is best: its targets took turns. Runs may differ in how long
-they lasted; a difference in users, seed, files or steps is refused.
+Each figure ranks the targets of all runs by their ratio to the best.
+The 95 % interval of a ratio comes from resampling rounds and seconds.
+One run with several targets is best: its targets took turns. The runs
+may differ in length. A difference in users, seed, files or steps is
+refused.
 """
 
 

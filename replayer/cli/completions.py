@@ -18,8 +18,8 @@ from replayer.trace.shipped import shipped_traces
 
 SHELLS = ("bash", "zsh", "fish")
 INSTALL = """\
-Write the script to the file where your shell looks for it, and again after
-each update of replayer:
+Write the script to the file where your shell looks for it. Write it
+again after each update of replayer.
 
   bash  ~/.local/share/bash-completion/completions/replayer
   zsh   _replayer in a folder of $fpath, before compinit runs

@@ -10,18 +10,16 @@ from replayer.measure.summarise import summarise
 from replayer.report.cost import load_prices, render_costs, work_out
 
 EXPLANATION = """\
-Prices change, and differ by region and contract: none are built in. Write
-yours into a file:
+No prices are built in: they change, and differ by region and contract.
+Write yours into a file (these are placeholders):
 
   currency: USD
   stored_gb: 20
-  views_per_month: 5000000      # left out: the measured rate, all month long
-  views: [front_page, single_post]   # page views; the cost is of the whole run
+  views_per_month: 5000000   # default: the measured rate, all month long
+  views: [front_page, single_post]   # transactions that are page views
   targets:
     efs: {per_gb_month: 0.30, per_gb_read: 0.03, per_gb_written: 0.06}
     zfs: {per_month: 180}
-
-(the prices are placeholders)
 """
 
 

@@ -13,12 +13,14 @@ from replayer.run.options import read_rounds
 from replayer.trace.facts import load_facts
 
 EXPLANATION = """\
-A recording has the times of file calls and the CPU time between them. It does
-not have the time that other calls take without the tracer. This command
-replays the trace with shorter and longer pauses, on the file system of the
-recording. It stops when a replay with '--pace closed' takes as long as the
-command did in its rehearsals, and stores these pauses in the trace. Replays on
-other targets have the same pauses; only the file calls take another time.
+A recording has the times of file calls and the CPU time between them.
+It does not have the time that other calls take without the tracer.
+
+This command replays the trace with shorter and longer pauses, on the
+file system of the recording. It stops when 'replay --pace closed'
+takes as long as the command did in its rehearsals, and stores these
+pauses in the trace. Replays on other targets have the same pauses;
+only the file calls take another time.
 """
 
 
