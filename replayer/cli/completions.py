@@ -12,6 +12,8 @@ import shtab
 
 from replayer.cli._parsers import KNOWN, ProgramParser
 from replayer.fio.jobs import shipped_jobs
+from replayer.measure.history import KEPT
+from replayer.measure.runfolder import PARENT
 from replayer.scenario.shipped import shipped_scenarios
 from replayer.study.model import load_studies
 from replayer.trace.shipped import shipped_traces
@@ -53,28 +55,33 @@ end
 """Offer names that come with the program, and files of one's own."""
 
 RUNS = {
-    "bash": """
+    "bash": r"""
 _replayer_run_dir() {
+  local runs="$$(compgen -d -- ${folder}/)"
+  local kept="$$(sed -n '${pick}' ${folder}/${kept} 2>/dev/null)"
+  compgen -W "latest $${runs//${folder}\//} $$kept" -- "$$1"
   compgen -d -- "$$1"
-  compgen -d -- "replayer-runs/$$1"
 }
 """,
-    "zsh": """
+    "zsh": r"""
 _replayer_run_dir() {
-  compadd -- replayer-runs/*(N/)
+  local -a kept=($${(f)"$$(sed -n '${pick}' ${folder}/${kept} 2>/dev/null)"})
+  compadd -- latest ${folder}/*(N/:t) $$kept
   _files -/
 }
 """,
-    "fish": """
+    "fish": r"""
 function _replayer_run_dir
-  for run in replayer-runs/*/
-    echo $$run
-  end
+  set -l runs ${folder}/*/
+  string replace -r '.*/(.+)/$$' '$$1' -- latest $$runs
+  sed -n '${pick}' ${folder}/${kept} 2>/dev/null
   __fish_complete_directories
 end
 """,
 }
-"""Offer run folders, first those where runs put them."""
+"""Offer the runs of the folder where runs put them, by what the program knows them by."""
+PICK_NAMES = r's/^ *"\([^"]*\)": .*/\1/p'
+"""The command of sed that picks the names out of that file, which has one a line."""
 
 TARGETS = {
     "bash": """
@@ -160,6 +167,7 @@ def _mended(script: str, shell: str) -> str:
 def _offers() -> dict[str, Offer]:
     """Return what is offered for a word of the help; with a dash: as the value of an option."""
     studies = [name for study in load_studies() for name in (study.letter, study.name)]
+    runs = _functions("run_dir", RUNS, folder=str(PARENT), pick=PICK_NAMES, kept=KEPT)
     targets = _functions("target_dir", TARGETS)
     return {
         "SCENARIO": _names("scenario", shipped_scenarios(), ".yaml"),
@@ -167,7 +175,8 @@ def _offers() -> dict[str, Offer]:
         "-TRACE": shtab.DIRECTORY,
         "JOB": _names("job", shipped_jobs(), ".fio"),
         "NAME": _names("study", studies, ".yaml"),
-        "RUN": _functions("run_dir", RUNS),
+        "RUN": runs,
+        "keep NAME RUN": runs,
         "FILE": shtab.FILE,
         "DIR": shtab.DIRECTORY,
         "PATH": shtab.DIRECTORY,

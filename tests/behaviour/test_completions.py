@@ -15,6 +15,7 @@ import pytest
 
 from replayer.cli import main
 from replayer.cli.completions import SHELLS
+from replayer.measure.history import keep_run
 
 PATIENCE_S = 20.0
 LONGEST_S = 0.3
@@ -39,6 +40,10 @@ COMPLETED = [
     ("show wordpress/front-w", "show wordpress/front-warm"),
     ("capture -o moun", "capture -o mounts"),
     ("report replayer-runs/2026", f"report {RUN}"),
+    ("report 2026", "report 20261121T024839-ab12"),
+    ("compare 2026", "compare 20261121T024839-ab12"),
+    ("compare before-upgrade lat", "compare before-upgrade latest"),
+    ("report befo", "report before-upgrade"),
     ("baseline upload rand-readw", "baseline upload rand-readwrite-4k"),
     ("compare replayer-runs/a replayer-runs/2026", f"compare replayer-runs/a {RUN}"),
     ("study wordp", "study wordpress-efs-zfs"),
@@ -58,6 +63,7 @@ def folder(
     (tmp_path / "own.yaml").touch()
     (tmp_path / "mounts").mkdir()
     (tmp_path / RUN).mkdir(parents=True)
+    keep_run("before-upgrade", tmp_path / RUN, tmp_path / "replayer-runs")
     for name, value in (("HOME", str(tmp_path)), ("TERM", "dumb"), ("PS1", "> ")):
         monkeypatch.setenv(name, value)
     return tmp_path
