@@ -26,7 +26,7 @@ def add_form_arguments(
         "--format",
         metavar="FORM",
         choices=tuple(forms),
-        help=f"what to print: {', '.join(forms)} (default: screen, what decides){more}",
+        help=f"what to print: {', '.join(forms)} (default: screen){more}",
     )
     form.add_argument(
         "--details",
@@ -42,7 +42,7 @@ def add_form_arguments(
         "--html",
         type=Path,
         metavar="FILE",
-        help="write one HTML page with charts to a new file; several targets or runs are ranked",
+        help="write one HTML page with charts to a new file; it ranks several targets or runs",
     )
     parser.add_argument(
         "-o",

@@ -39,7 +39,7 @@ def _add_load_arguments(parser: Parser) -> None:
         "-r",
         "--spawn-rate",
         metavar="RATE",
-        help="users that arrive a second (default: as the scenario ramps them, or all at once)",
+        help="users started per second (default: the scenario's ramp-up, or all at once)",
     )
     parser.add_argument(
         "-t",
@@ -78,8 +78,8 @@ def _add_locusts_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--csv",
         metavar="DIR|PREFIX",
-        help="write Locust's own CSV files: DIR/locust_stats.csv and so on if it is a folder or "
-        "ends with a slash, else PREFIX_stats.csv and so on",
+        help="write Locust's own CSV files, such as DIR/locust_stats.csv or PREFIX_stats.csv; DIR "
+        "is a folder or ends with a slash",
     )
     parser.add_argument(
         "-v",

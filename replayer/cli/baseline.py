@@ -43,15 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--size",
         type=_parse_size,
         metavar="SIZE",
-        help="file size of each process, such as 100MiB; or a share of the free space of the "
-        "fullest target for all processes together, such as 5%%",
+        help="file size of each process, such as 100MiB; or, for all processes together, a share "
+        "of the free space of the fullest target, such as 5%%",
     )
     parser.add_argument(
         "--runtime",
         type=_parse_time,
         metavar="TIME",
-        help="run time of each job on each target in each round, such as 10s; it repeats its "
-        "files until then. A job with verify= may end earlier",
+        help="run time of each job per target and round, such as 10s; jobs repeat their files "
+        "until then. Jobs with verify= may end earlier",
     )
     parser.add_argument(
         "-s",
@@ -59,8 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_parse_stop_timeout,
         metavar="TIME",
         default=float(DEFAULT_STOP_TIMEOUT_S),
-        help="time for fio to finish when it must end; then it is killed, and abandoned after "
-        f"another 5 s if it hangs (default: {DEFAULT_STOP_TIMEOUT_S} s)",
+        help=f"time for fio to finish when it must end (default: {DEFAULT_STOP_TIMEOUT_S} s). Then "
+        "it is killed; if it hangs, it is abandoned 5 s later",
     )
     parser.add_argument(
         "--rounds",
@@ -72,14 +72,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seed", type=read_seed, default=1, metavar="N", help="seed of random offsets"
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder of the run's records"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run's records (default: new, in ./replayer-runs)",
     )
     parser.add_argument(
         "--threshold",
         action="append",
         default=[],
         metavar="LIMIT",
-        help="a limit to judge, such as 'cache/read.p95 < 5ms' or 'cache.rate > 1000/s'",
+        help="a limit to judge, such as 'cache/read.p95 < 5ms' or "
+        "'cache.rate > 1000/s'; repeatable",
     )
     add_printed_options(parser.add_mutually_exclusive_group())
     parser.add_argument(

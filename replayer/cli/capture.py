@@ -91,7 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_parse_pids,
         default=[],
         metavar="PID",
-        help="record this process and its children; repeatable, or PID,PID… : all in one trace",
+        help="record this process and its children; repeatable, or PID,PID: all are one trace",
     )
     parser.add_argument(
         "--exclude",

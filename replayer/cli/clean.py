@@ -39,12 +39,14 @@ class RemovalError(ReplayerError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a target, or a folder")
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", type=Path, help="a target, or a folder that a run left"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would be removed")
     parser.add_argument(
         "--force",
         action="store_true",
-        help="also remove folders of a run that is, or may be, alive",
+        help="also remove folders of runs that may still be alive",
     )
 
 

@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         COMPARISON_FORMS,
         suffixes(COMPARISON_FORMS),
-        details="every figure, and in what the targets differ",
+        details="all figures, and what differs between the targets",
     )
 
 

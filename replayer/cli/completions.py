@@ -176,6 +176,7 @@ def _offers() -> dict[str, Offer]:
         "JOB": _names("job", shipped_jobs(), ".fio"),
         "NAME": _names("study", studies, ".yaml"),
         "RUN": runs,
+        "-NAME": runs,
         "keep NAME RUN": runs,
         "FILE": shtab.FILE,
         "DIR": shtab.DIRECTORY,

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="directory, as named on the traced machine, whose files are the trace; repeatable",
+        help="directory on the traced machine whose files are the trace; repeatable",
     )
     parser.add_argument(
         "--format",
@@ -108,7 +108,8 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         "--marker",
         default=MARKER,
         metavar="PATH",
-        help="a lookup of PATH/NAME starts request NAME, of PATH/end ends it (%(default)s)",
+        help="path whose lookups mark requests: PATH/NAME starts request NAME, PATH/end ends it "
+        "(default: %(default)s)",
     )
     known.add_argument(
         "--call-stretch-ns", type=int, metavar="N", help="time that the tracer added to each call"

@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         FORMS,
         suffixes(FORMS),
-        details="all that was measured and found",
-        more="; with several runs, JSON has one run a line and JUnit one test suite a run",
+        details="all figures and findings",
+        more=". With several runs, JSON has one line per run, JUnit one test suite per run",
     )
 
 

@@ -7,7 +7,10 @@ import json
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "kind", choices=("scenario", "run", "comparison"), help="which schema to print"
+        "kind",
+        metavar="KIND",
+        choices=("scenario", "run", "comparison"),
+        help="which schema to print: scenario, run or comparison",
     )
 
 

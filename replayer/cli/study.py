@@ -49,7 +49,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="turns of each target; not with --quick",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder of the study's records"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder of the study's records (default: new, in ./replayer-studies)",
     )
     parser.add_argument("--resume", type=Path, metavar="DIR", help="continue an interrupted study")
     add_printed_options(parser)

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scenario",
         nargs="?",
         metavar="SCENARIO",
-        help="a scenario's file or name that the form starts with",
+        help="scenario that the form shows first: its file or name",
     )
     add_scenario_options(parser.add_argument_group("scenario"))
     add_run_arguments(parser)

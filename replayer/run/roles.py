@@ -44,7 +44,7 @@ def add_locusts_fleet_options(parser: Parser) -> None:
     )
     parser.add_argument("--expect-workers", metavar="N", help="number of workers to wait for")
     parser.add_argument(
-        "--expect-workers-max-wait", metavar="SECONDS", help="maximum time to wait for them"
+        "--expect-workers-max-wait", metavar="SECONDS", help="longest time to wait for workers"
     )
     parser.add_argument(
         "--master-bind-host", metavar="ADDRESS", help="address where the master listens"

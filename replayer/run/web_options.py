@@ -30,13 +30,13 @@ def add_web_options(parser: Parser) -> None:
     )
     parser.add_argument("--web-port", metavar="PORT", help="port of the page (default: 8089)")
     parser.add_argument(
-        "--web-base-path", metavar="PATH", help="path prefix of the page, such as /load"
+        "--web-base-path", metavar="PREFIX", help="path prefix of the page, such as /load"
     )
     parser.add_argument(
         "--web-login", action="store_true", help="ask for a secret before showing anything"
     )
     parser.add_argument("--tls-cert", metavar="FILE", help="certificate for https")
-    parser.add_argument("--tls-key", metavar="FILE", help="key of this certificate")
+    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate")
     add_page_options(parser)
 
 
