@@ -189,6 +189,20 @@ class _Version(_Help):
         parser.exit()
 
 
+def check_command(name: str) -> str:
+    """Return the name of a command.
+
+    Raises:
+        UsageError: There is none of that name; the hint names the nearest one.
+    """
+    if name not in KNOWN:
+        near = difflib.get_close_matches(name, KNOWN, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(sorted(KNOWN))}"
+        message = f"unknown command {name!r}"
+        raise UsageError(message, hint=hint)
+    return name
+
+
 def load_command(name: str) -> Command:
     """Import the module of a command."""
     module = name.replace("-", "_")

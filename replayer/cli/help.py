@@ -2,7 +2,7 @@
 
 import argparse
 
-from replayer.cli._parsers import KNOWN, ProgramParser
+from replayer.cli._parsers import KNOWN, ProgramParser, check_command
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -11,6 +11,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of",
         nargs="?",
         metavar="COMMAND",
+        type=check_command,
         choices=tuple(KNOWN),
         help="a command (default: the program)",
     )

@@ -9,6 +9,7 @@ from replayer import cli
     ("words", "says", "hint"),
     [
         ("rnu", "unknown command 'rnu'", "did you mean run?"),
+        ("help rnu", "unknown command 'rnu'", "did you mean run?"),
         ("frobnicate", "unknown command 'frobnicate'", "commands: baseline, capture, "),
         (
             "run small-reads --cahce cold",
