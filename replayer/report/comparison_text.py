@@ -87,7 +87,7 @@ def _ranking(comparison: Comparison, style: Style) -> Iterator[str]:
 def _differences(comparison: Comparison, style: Style) -> Iterator[str]:
     if not comparison.differences:
         return
-    yield from heading("In what the contenders differ", style)
+    yield from heading("What differs between the targets", style)
     labels = [contender.label for contender in comparison.contenders]
     for item in comparison.differences:
         yield in_one_line(item.what)

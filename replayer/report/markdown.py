@@ -119,7 +119,7 @@ def _figures(document: Document) -> Iterator[str]:
 def _clients(document: Document) -> Iterator[str]:
     rows = list(client_rows(document))
     if rows:
-        yield from ("", "## How much came from which client")
+        yield from ("", "## Share of each client")
         titles = client_titles(document)
         yield from table_lines(titles, f"ll{'r' * (len(titles) - 3)}l", rows)
 
@@ -146,7 +146,7 @@ def _findings(document: Document) -> Iterator[str]:
         yield escape(nothing_found(document.analysis))
     promises = list(acknowledgements(document.analysis))
     if promises:
-        yield from ("", "## Where written data is when a transaction has ended", "")
+        yield from ("", "## Where written data is when a transaction ends", "")
         yield from (f"- {escape(label)}: {escape(text)}" for label, text in promises)
 
 

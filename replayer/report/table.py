@@ -161,7 +161,7 @@ def _findings(document: Document, style: Style) -> Iterator[str]:
         yield from note(remark, style)
     promises = list(acknowledgements(document.analysis))
     if promises:
-        yield from heading("Where written data is when a transaction has ended", style)
+        yield from heading("Where written data is when a transaction ends", style)
         indent = min(max(len(label) for label, _ in promises), _LABEL_LIMIT) + 2
         for label, text in promises:
             yield from wrapped(label, text, indent, style)

@@ -106,7 +106,7 @@ def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell
         assert transactions(shell, run["id"]) > 0
         assert sum(shares(shell, run["id"])) == transactions(shell, run["id"])
         page = server.get(f"replayer/runs/{run['id']}/report.html")
-        assert "How much came from which client" in page
+        assert "Share of each client" in page
         late = ("web", *TARGET, "--quiet", "-o", "late")
         with workers(shell, meeting, [late]) as (third,):
             run_with_both_and_end(shell, server)

@@ -168,7 +168,7 @@ def test_a_run_of_one_process_says_nothing_of_clients(tmp_path: Path, form: str)
 
 def test_the_pages_table_has_the_share_of_each_client(torn: RunRecord) -> None:
     page = render_html([torn])
-    assert "How much came from which client" in page
+    assert "Share of each client" in page
     row = page[page.index('<th scope="row">worker 1</th>') :]
     cells = [cell.split("<")[0] for cell in row.split("<td>")[1:6]]
     assert cells[1:4] == ["2", "40", "0"]

@@ -114,7 +114,7 @@ def test_the_sections_come_in_the_order_in_which_a_reader_asks(ranked: Path) -> 
         "Charts",
         "Figures",
         "Conditions",
-        "How the ranking was made",
+        "Method of the ranking",
     ]
 
 
@@ -222,7 +222,7 @@ def test_where_written_data_is_has_a_section_of_its_own(tmp_path: Path) -> None:
     writer.transaction("save", noisy(1, 1e6, 50))
     writer.record("0/0/measured/save/write/ok/expected", noisy(1, 1e5, 50))
     page = page_of(writer.write(make_run()))
-    assert "What a write was worth" in page.headings
+    assert "Durability of writes" in page.headings
     assert "client cache" in " ".join(page.texts)
 
 
