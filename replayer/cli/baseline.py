@@ -71,30 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=read_seed, default=1, metavar="N", help="seed of random offsets"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="folder of the run's records (default: new, in ./replayer-runs)",
-    )
-    parser.add_argument(
-        "--threshold",
-        action="append",
-        default=[],
-        metavar="LIMIT",
-        help="a limit to judge, such as 'cache/read.p95 < 5ms' or "
-        "'cache.rate > 1000/s'; repeatable",
-    )
-    add_printed_options(parser.add_mutually_exclusive_group())
-    parser.add_argument(
-        "--html",
-        dest="report_html",
-        metavar="FILE",
-        help="write the report as one HTML page with charts to a new file",
-    )
-    add_junit_option(parser)
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    _add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -143,6 +120,33 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
         help="let jobs overwrite this device; write it exactly as in --device; a device in use is "
         "always refused",
     )
+
+
+def _add_results(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="folder of the run's records (default: new, in ./replayer-runs)",
+    )
+    parser.add_argument(
+        "--threshold",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="a limit to judge, such as 'cache/read.p95 < 5ms' or "
+        "'cache.rate > 1000/s'; repeatable",
+    )
+    add_printed_options(parser.add_mutually_exclusive_group())
+    parser.add_argument(
+        "--html",
+        dest="report_html",
+        metavar="FILE",
+        help="write the report as one HTML page with charts to a new file",
+    )
+    add_junit_option(parser)
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def _parse_size(text: str) -> Size:
