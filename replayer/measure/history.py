@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from replayer.errors import ReplayerError
 from replayer.measure.run import Run
 from replayer.measure.runfolder import PARENT, writing_to
-from replayer.paths import UnaskablePathError, is_file, is_folder, is_link
+from replayer.paths import UnaskablePathError, exists, is_file, is_folder, is_link
 
 __all__ = [
     "RUN_HELP",
@@ -66,8 +66,8 @@ def find_run(word: str, folder: Path = PARENT) -> Path:
     Raises:
         ReplayerError: None has that name, or several begin with it.
     """
-    if os.sep in word or _is_run(Path(word)):
-        return Path(word)
+    if os.sep in word or exists(Path(word)):
+        return Path(word)  # whoever reads it says what is wrong with it
     names = run_names(folder)
     latest = _LATEST.fullmatch(word)
     if latest:
@@ -85,7 +85,8 @@ def find_run(word: str, folder: Path = PARENT) -> Path:
     if found:
         message = f"{word}: {len(found)} runs in {folder} begin like this"
         raise ReplayerError(message, hint=f"write more of it: {', '.join(found[:MOST_NAMED])}")
-    return Path(word)  # whoever reads it says what is wrong with it
+    message = f"{word}: no run has that name"
+    raise ReplayerError(message, hint="see replayer runs, or give the path of a run folder")
 
 
 def previous_of(path: Path, run: Run) -> Path | None:

@@ -24,6 +24,8 @@ from replayer.measure.verification import Verification
 
 __all__ = [
     "FORMAT",
+    "Baseline",
+    "BaselineFigure",
     "CacheFacts",
     "Confinement",
     "DatasetPart",
@@ -145,6 +147,36 @@ class Headline(Frozen):
     p95_ns: float | None
 
 
+class BaselineFigure(Frozen):
+    """A figure of a target beside that of the kept run.
+
+    Attributes:
+        ratio: How many times as long it takes now; null: it took no time.
+        low: Of the ratio's 95 % interval; null: too little was measured.
+    """
+
+    target: str
+    what: str
+    figure: str
+    before_ns: float
+    after_ns: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+    outcome: Outcome
+
+
+class Baseline(Frozen):
+    """The kept run that a run was held against, and what came of it."""
+
+    name: str
+    run: str
+    folder: str
+    tolerance: float
+    """By what share of its time a figure may be slower."""
+    figures: tuple[BaselineFigure, ...]
+
+
 class Run(Frozen):
     """One execution of a plan."""
 
@@ -186,6 +218,8 @@ class Run(Frozen):
     summary: Summary | None = None
     """For other programs; replayer itself always works it out again from the histograms."""
     verdict: Outcome | None = None
+    baseline: Baseline | None = None
+    """Null when it was held against no kept run."""
     headlines: tuple[Headline, ...] = ()
     """Of each target, for lists of runs; empty: nothing was measured, or an older version ran."""
 

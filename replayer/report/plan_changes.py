@@ -31,9 +31,12 @@ def same_work(one: RunRecord, other: RunRecord) -> bool:
 
 def work_of(record: RunRecord) -> str:
     """Return the SHA-256 of a run's plan apart from its length; without plan.json, of all of it."""
-    if record.plan is None:
-        return record.run.plan.fingerprint
-    text = json.dumps(_without_lengths(record.plan), sort_keys=True, separators=(",", ":"))
+    return record.run.plan.fingerprint if record.plan is None else work_in(record.plan)
+
+
+def work_in(plan: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a plan, as plan.json has it, apart from its length."""
+    text = json.dumps(_without_lengths(plan), sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 

@@ -1,6 +1,7 @@
 """One run in this process: its request is compiled, its targets are laid out, its users are led."""
 
 import atexit
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,8 @@ from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import part_in_words
 from replayer.plan.document import say_limits, say_warmed
+from replayer.report.claims import CLAIM_ROUNDS
+from replayer.report.regression import check_kept_run
 from replayer.run.controller import ControlledRun
 from replayer.run.interruption import Interruption
 from replayer.run.options import Settings
@@ -132,11 +135,14 @@ def make_request(
     """
     settings.files.check()
     targets = tuple(chosen_targets(settings) if targets is None else targets)
-    rounds = settings.rounds or _rounds(spawner, len(targets))
+    rounds = settings.rounds or _rounds(spawner, settings, len(targets))
     workload = _make_workload(spawner, settings, rounds)
     spawner.refuse_mixtures(workload.plan, len(targets), rounds)
     named = None if spawner.has_file_users else workload.transactions
     check_thresholds(workload, targets, named)
+    if settings.baseline is not None:
+        plan = json.loads(workload.plan.document())
+        check_kept_run(settings.baseline, plan, tuple(target.name for target in targets))
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
     for part in workload.parts:
@@ -178,10 +184,12 @@ The users of a scenario share out its datasets: there the number must be said.
 """
 
 
-def _rounds(spawner: Spawner, targets: int) -> int:
+def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
-    goes_on = spawner.is_shaped or spawner.has_python_users
-    return 1 if goes_on else default_rounds(targets)
+    if spawner.is_shaped or spawner.has_python_users:
+        return 1
+    rounds = default_rounds(targets)
+    return rounds if settings.baseline is None else max(rounds, CLAIM_ROUNDS)
 
 
 def _make_workload(spawner: Spawner, settings: Settings, rounds: int) -> Workload:

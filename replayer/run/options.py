@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.measure.history import find_run
 from replayer.paths import exists, is_folder
 from replayer.report.forms import ReportFiles
+from replayer.report.regression import TOLERANCE, KeptRun
 
 Pace = Literal["asap", "closed", "timed", "open"]
 MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week
@@ -150,6 +152,21 @@ def _read_loops(text: str) -> int:
     return int(text)
 
 
+def _read_tolerance(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= _MOST_TOLERANCE:
+        message = (
+            f"must be a percentage from 0% to {_MOST_TOLERANCE:.0%}, such as 15%, got {text!r}"
+        )
+        raise argparse.ArgumentTypeError(message)
+    return share
+
+
+_MOST_TOLERANCE = 10.0
+
 CacheState = Literal["as-is", "cold", "warm"]
 Keep = Literal["laid-out", "used"]
 Results = Literal["screen", "details", "json", "none"]
@@ -176,6 +193,7 @@ class Settings:
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
+        baseline: The kept run that this one is held against, or None.
         output: The run folder; None means a new one under ``runs``.
         runs: Where new run folders are made; None means ./replayer-runs.
     """
@@ -196,6 +214,7 @@ class Settings:
     output: Path | None = None
     runs: Path | None = None
     thresholds: tuple[str, ...] = ()
+    baseline: KeptRun | None = None
     results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
@@ -220,11 +239,22 @@ class Settings:
             reuse=tuple(parsed.reuse),
             output=Path(parsed.output) if parsed.output else None,
             thresholds=tuple(parsed.threshold),
+            baseline=_read_baseline(parsed),
             results=cast("Results", parsed.results),
             files=read_report_files(parsed),
             quiet=parsed.quiet,
             command=tuple(parsed.command_line),
         )
+
+
+def _read_baseline(parsed: argparse.Namespace) -> KeptRun | None:
+    if parsed.baseline is None:
+        if parsed.tolerance is not None:
+            message = "--tolerance needs --baseline NAME: there is no run to be held against"
+            raise ReplayerError(message, hint="keep one first: replayer runs keep NAME latest")
+        return None
+    tolerance = TOLERANCE if parsed.tolerance is None else parsed.tolerance
+    return KeptRun(parsed.baseline, find_run(parsed.baseline).absolute(), tolerance)
 
 
 def add_options(parser: Parser) -> None:
@@ -324,6 +354,18 @@ def add_result_options(parser: Parser) -> None:
         default=[],
         metavar="LIMIT",
         help="a limit to judge, such as 'front_page.p95 < 200ms'; repeatable",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="RUN",
+        help="fail if this run is slower than a kept one (replayer runs keep); it then has "
+        "3 rounds at least, unless --rounds is given",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=_read_tolerance,
+        metavar="PERCENT",
+        help=f"how much slower it may be, such as 15%% (default: {TOLERANCE:.0%}%)",
     )
     parser.add_argument(
         "--report-html",

@@ -19,6 +19,7 @@ from replayer.report.forms import ReportFiles
 from replayer.report.html import render_html
 from replayer.report.json_form import render_json
 from replayer.report.junit import render_junit
+from replayer.report.regression import KeptRun, judged_against
 from replayer.report.style import Style
 from replayer.report.table import render_table
 from replayer.run.options import Results, Settings
@@ -71,7 +72,9 @@ def end_run(
 ) -> Shown:
     """Write how a run ended, show its results, and say what went wrong, first why it failed."""
     refused = writer.end(ending)
-    shown = show_results(writer.folder, writer.run, settings.results, settings.files)
+    shown = show_results(
+        writer.folder, writer.run, settings.results, settings.files, settings.baseline
+    )
     problems = say_problems([failure, refused, *shown.problems])
     if problems:
         return Shown(problems[0].exit_code, problems)
@@ -80,7 +83,13 @@ def end_run(
     return shown
 
 
-def show_results(folder: RunFolder, run: Run | None, form: Results, files: ReportFiles) -> Shown:
+def show_results(
+    folder: RunFolder,
+    run: Run | None,
+    form: Results,
+    files: ReportFiles,
+    baseline: KeptRun | None = None,
+) -> Shown:
     """Judge a run, keep the judgement, and tell it; what refuses costs nothing else.
 
     Args:
@@ -88,9 +97,12 @@ def show_results(folder: RunFolder, run: Run | None, form: Results, files: Repor
         run: How it ended, for where its folder has taken no more.
         form: What is printed.
         files: Where else it is written.
+        baseline: The kept run that it is held against.
     """
     try:
         record = load_run(folder.path, run)
+        if baseline is not None:
+            record = judged_against(record, baseline)
         document = compose(record)
     except ReplayerError as error:
         return Shown(EXIT_INCONCLUSIVE, (error,))

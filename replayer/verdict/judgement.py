@@ -30,6 +30,7 @@ from replayer.measure.units import (
     format_bytes,
     format_count,
     format_rate,
+    format_ratio,
     format_share,
     format_time_ns,
 )
@@ -211,7 +212,7 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         for own in _narrowed(threshold, target, thresholds)
     ]
     limits = tuple(_judge(threshold, record, target) for threshold, target in pairs)
-    proofs = (*_order(record), *_verified(record), *_tasks(record))
+    proofs = (*_order(record), *_verified(record), *_tasks(record), *_against_baseline(record))
     broken = {
         target.index: say_breakages(target)
         for threshold, target in pairs
@@ -295,6 +296,41 @@ def _verified(record: RunRecord) -> Iterator[Judgement]:
         unit="count",
         says=_checked(found) if checked or wrong else "nothing that was read could be checked",
     )
+
+
+def _against_baseline(record: RunRecord) -> Iterator[Judgement]:
+    """Judge whether a run is as fast as the kept one, where it was held against one."""
+    kept = record.run.baseline
+    if kept is None:
+        return
+    for found in kept.figures:
+        ratio = "too little was measured to compare (-t measures longer)"
+        if found.ratio and found.low and found.high:
+            ratio = (
+                f"{format_ratio(found.ratio)} times ({format_ratio(found.low)} to "
+                f"{format_ratio(found.high)}) of {format_time_ns(found.before_ns)}"
+            )
+        yield Judgement(
+            threshold=f"{found.what}.{found.figure} <= {1 + kept.tolerance:.0%} of {kept.name}",
+            source=f"--baseline {kept.name}",
+            target=found.target,
+            outcome=found.outcome,
+            measured=found.ratio,
+            limit=1 + kept.tolerance,
+            unit="share",
+            says=f"{format_time_ns(found.after_ns)}, {ratio}",
+        )
+    if not kept.figures:
+        yield Judgement(
+            threshold=f"as fast as {kept.name}",
+            source=f"--baseline {kept.name}",
+            target=", ".join(target.name for target in record.run.targets),
+            outcome="inconclusive",
+            measured=None,
+            limit=1 + kept.tolerance,
+            unit="share",
+            says="too few transactions succeeded to compare",
+        )
 
 
 def _tasks(record: RunRecord) -> Iterator[Judgement]:

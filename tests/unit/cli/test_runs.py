@@ -57,7 +57,7 @@ def test_a_run_has_many_names(here: Path, word: str, place: int) -> None:
     [
         ("latest~3", "latest~3: replayer-runs holds 3 runs"),
         ("20261121", f"2 runs in replayer-runs begin like this\nhint: write more of it: {IDS[2]}"),
-        ("nothing", "nothing: not a run folder"),
+        ("nothing", "nothing: no run has that name"),
     ],
 )
 def test_what_names_no_run_is_refused(
@@ -101,7 +101,7 @@ def test_a_name_can_be_given_to_another_run(here: Path, capsys: pytest.CaptureFi
         (["keep", "../x", IDS[0]], "'../x' cannot name a run"),
         (["keep", "good"], "replayer runs keep good: not understood"),
         (["drop", "good", IDS[0]], "replayer runs drop good"),
-        (["keep", "good", "nothing"], "nothing: not a run folder"),
+        (["keep", "good", "nothing"], "nothing: no run has that name"),
     ],
 )
 def test_what_cannot_be_kept_is_refused(
