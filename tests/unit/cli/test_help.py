@@ -1,5 +1,6 @@
 """Help: short and whole, with examples that the program takes."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -138,3 +139,15 @@ def test_the_version_is_printed(option: str, capsys: pytest.CaptureFixture[str])
 def test_verbose_is_locusts_log() -> None:
     assert parse_words(["run", "small-reads", "-v"]).loglevel == "INFO"
     assert parse_words(["run", "small-reads"]).loglevel is None
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_every_option_is_explained_in_sentences_of_at_most_25_words(name: str) -> None:
+    parser = ProgramParser([name]).commands[name]
+    for _, actions in parser.sections():
+        for action in actions:
+            assert action.help
+            assert action.help[0].islower() or action.help.startswith("1 ")
+            assert not action.help.endswith(".")
+            for sentence in re.split(r"[.:;] ", action.help):
+                assert len(sentence.split()) <= 25, action.help
