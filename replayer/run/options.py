@@ -99,15 +99,15 @@ def add_replay_options(parser: Parser) -> None:
         "--loops",
         type=_read_loops,
         metavar="N",
-        help="how often each user plays all of it (default: once; with -t until the time is over)",
+        help="times that each user replays it (default: once; with -t: until the time is over)",
     )
     parser.add_argument(
         "--requests",
         nargs="*",
         action="extend",
         metavar="LABEL",
-        help="replay requests as transactions, not the whole trace: all as often as recorded, or "
-        "LABEL or LABEL=WEIGHT",
+        help="replay requests as transactions instead of the whole trace: the LABELs named, or "
+        "LABEL=WEIGHT to change their shares (default: all, as often as recorded)",
     )
     parser.add_argument(
         "--check-order",
@@ -272,8 +272,8 @@ def add_scenario_options(parser: Parser) -> None:
         action="append_const",
         const=VERIFY,
         default=[],
-        help="stamp each 32-byte cell with run, user, write, file and offset, and check what reads "
-        "return: torn, swapped, lost and stale data fail the run",
+        help="stamp all data, and check what reads return: torn, swapped, lost or stale data fails "
+        "the run",
     )
     parser.add_argument(
         "--set",
@@ -292,29 +292,29 @@ def add_target_options(parser: Parser) -> None:
         action="append",
         default=[],
         metavar="[NAME=]PATH[,PATH…]",
-        help="where to run: a folder on a mount, several mount points of one export separated "
-        "by commas; repeatable (default: a fresh folder under ./replayer-data)",
+        help="where to run: a folder on a mount; commas separate mount points of the same export; "
+        "repeatable (default: a new folder under ./replayer-data)",
     )
     parser.add_argument(
         "--reuse",
         action="append",
         default=[],
         metavar="[NAME=]DIR[,DIR…]",
-        help="run in a folder that an earlier run kept (--keep), after a check; repeatable",
+        help="run in a folder that an earlier run kept with --keep, after a check; repeatable",
     )
     keeping = parser.add_mutually_exclusive_group()
     keeping.add_argument(
         "--keep",
         action="store_const",
         const="laid-out",
-        help="keep the folders, laid out again, for --reuse",
+        help="lay the folders out again and keep them, for --reuse",
     )
     keeping.add_argument(
         "--keep-used",
         dest="keep",
         action="store_const",
         const="used",
-        help="keep the folders as the users left them",
+        help="keep the folders as the users left them, to look at",
     )
 
 
@@ -346,7 +346,7 @@ def add_result_options(parser: Parser) -> None:
         "-o",
         "--output",
         metavar="DIR",
-        help="folder of the run's records (default: a new one under ./replayer-runs)",
+        help="folder of the run's records (default: new, in ./replayer-runs)",
     )
     parser.add_argument(
         "--threshold",
@@ -381,7 +381,7 @@ def add_result_options(parser: Parser) -> None:
 def add_printed_options(parser: Parser) -> None:
     """Declare what is printed at the end: the first screen, unless something else is asked for."""
     for word, text in (
-        ("details", "print all that was measured and found, not the first screen alone"),
+        ("details", "print all figures and findings, not only the first screen"),
         ("json", "print the results as one JSON document"),
     ):
         parser.add_argument(
