@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from replayer.cli import parse_words
-from replayer.cli._parsers import KNOWN
+from replayer.cli._parsers import EXIT_CODES, KNOWN
+from replayer.report.document import Document
+from replayer.run.metrics import Meter
 from tests.documents import COMMAND_LINE, MARKS, PAGES, ROOT, Block, blocks, name_of
 
 MAX_LINE = 120
@@ -99,3 +101,26 @@ def test_the_page_on_the_command_line_has_every_command_and_option() -> None:
     headings = re.findall(r"^## replayer (.*)$", done.stdout, re.MULTILINE)
     assert headings == [*KNOWN]
     assert done.stdout.count("usage: ") == len(headings) + 1
+
+
+def _first_cells(page: str) -> set[str]:
+    """Return the names in the first column of a page's tables."""
+    lines = (ROOT / "docs/reference" / page).read_text().splitlines()
+    cells = [line.split("|")[1] for line in lines if line.startswith("| ")]
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+def test_the_page_on_metrics_has_each_of_them() -> None:
+    counted = {"counter": "_total"}
+    served = {each.name + counted.get(each.type, "") for each in Meter().collect()}
+    assert _first_cells("metrics.md") == served
+
+
+def test_the_page_on_run_folders_names_files_and_keys_that_there_are() -> None:
+    named = {name for name in _first_cells("run-folder.md") if "." not in name}
+    assert named <= {*Document.model_fields}
+
+
+def test_the_page_on_exit_codes_has_each_of_them() -> None:
+    page = (ROOT / "docs/reference/exit-codes.md").read_text()
+    assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [*EXIT_CODES]
