@@ -1,8 +1,12 @@
-"""The processes below one, and whether one is still there."""
+"""The processes below one, whether one is still there, and programs that keep CPUs busy."""
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["children_of", "is_there"]
+__all__ = ["children_of", "is_there", "spinners"]
 
 
 def children_of(pid: int) -> list[int]:
@@ -20,3 +24,22 @@ def is_there(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+SPIN = "import ctypes\nctypes.CDLL(None).prctl(15, b'spinner')\nprint(flush=True)\nwhile True: pass"
+
+
+@contextmanager
+def spinners(count: int) -> Iterator[None]:
+    """Keep so many CPUs busy with a program that has a name of its own."""
+    words = [sys.executable, "-c", SPIN]
+    started = [subprocess.Popen(words, stdout=subprocess.PIPE) for _ in range(count)]
+    try:
+        for process in started:
+            assert process.stdout is not None
+            process.stdout.readline()
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()

@@ -7,6 +7,7 @@ chosen goes on as frozen ``Settings``.
 import argparse
 import os
 import re
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
@@ -194,6 +195,7 @@ class Settings:
         keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
         baseline: The kept run that this one is held against, or None.
+        asks: Whether a person is there who can be asked.
         output: The run folder; None means a new one under ``runs``.
         runs: Where new run folders are made; None means ./replayer-runs.
     """
@@ -218,6 +220,7 @@ class Settings:
     results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
+    asks: bool = False
     command: tuple[str, ...] = ()
 
     @classmethod
@@ -243,6 +246,7 @@ class Settings:
             results=cast("Results", parsed.results),
             files=read_report_files(parsed),
             quiet=parsed.quiet,
+            asks=not (parsed.quiet or parsed.yes) and sys.stdin.isatty() and sys.stderr.isatty(),
             command=tuple(parsed.command_line),
         )
 
@@ -375,6 +379,9 @@ def add_result_options(parser: Parser) -> None:
     add_junit_option(parser)
     parser.add_argument(
         "--quiet", action="store_true", help="show no progress, only calls that hang"
+    )
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="ask nothing, such as whether the machine is busy"
     )
 
 

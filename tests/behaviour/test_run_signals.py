@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.behaviour.shell import Shell, Until
+from tests.processes import spinners
 
 IS_FAR = re.compile(rb"laying out mount: [5-9]\d,\d{3} of")
 """Far enough that it is seen how what is there is removed again."""
@@ -136,7 +137,7 @@ def test_a_terminal_has_its_cursor_again_after_a_run_that_could_not_begin(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
     many = ("--set", "files.files=200000")
-    pid, terminal = run_in_terminal(shell, shell.target(), "60s", *many)
+    pid, terminal = run_in_terminal(shell, shell.target(), "60s", "--yes", *many)
     shown = b""
     with suppress(OSError):  # of Linux, once nobody else has it open
         while more := os.read(terminal, 65536):
@@ -365,3 +366,29 @@ def test_clean_removes_an_empty_folder_that_bears_the_name_of_a_run(
 def test_clean_says_when_there_is_nothing_to_remove(shell: Shell) -> None:
     done = shell.run("clean", shell.target())
     assert (done.code, done.err) == (0, "nothing to remove\n")
+
+
+@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x03"])
+def test_on_a_busy_machine_a_person_is_asked_and_may_say_no(shell: Shell, answer: bytes) -> None:
+    mount, shown = shell.target(), b""
+    with spinners(3 * len(os.sched_getaffinity(0))):
+        pid, terminal = run_in_terminal(shell, mount, "60s")
+        with suppress(OSError):  # of Linux, once nobody else has it open
+            while more := os.read(terminal, 65536):
+                was_asked, shown = b"[y/N]" in shown, shown + more
+                if not was_asked and b"[y/N]" in shown:
+                    os.write(terminal, answer)
+        _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 4, shown
+    assert b"other programs use" in shown
+    assert list(mount.iterdir()) == []
+    assert not (shell.home / "replayer-runs").exists()
+
+
+def test_in_a_pipe_a_busy_machine_is_told_and_measured_on(shell: Shell) -> None:
+    with spinners(3 * len(os.sched_getaffinity(0))):
+        done = shell.run("run", "tiny.yaml", "--target", shell.target(), "-t", "1s")
+    assert "busy: other programs use" in done.err
+    assert "nothing can be decided now" in done.err
+    assert done.code in {0, 4}, done.err
+    assert "tiny" in done.out

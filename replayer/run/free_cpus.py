@@ -1,0 +1,155 @@
+"""Before anything is laid out: whether other programs leave enough of the CPUs to decide anything.
+
+On a terminal the person is asked; in a pipe the run goes on, and is judged by what it measures.
+"""
+
+import os
+import select
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import psutil
+
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.measure.cpus import read_cpu_time
+from replayer.measure.units import format_count, format_share
+from replayer.run.interruption import Interruption
+from replayer.run.progress import ProgressDisplay
+
+LOOK_S = 0.25  # chosen: 25 ticks of the kernel on each CPU, and nobody has to wait
+HARDLY_ANY = 0.75
+"""Chosen: with more than this in use by others, users wait for a CPU in most of their calls. One
+busy core of two is below it."""
+MOST_NAMED = 3  # programs
+LEAST_CPUS = 0.05  # chosen: less explains nothing
+POLL_S = 0.1
+_GROUP = Path("/proc/self/cgroup")
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+class BusyMachineError(ReplayerError):
+    """The person does not want to measure on a busy machine."""
+
+    exit_code = EXIT_INCONCLUSIVE
+
+
+@dataclass(frozen=True)
+class CpuUse:
+    """What the CPUs that this process may use were used for, while it looked.
+
+    Attributes:
+        cpus: How many CPUs it may use.
+        quota: How many CPUs' time a cgroup gives it; None: it sets no quota.
+        others: The share of other programs, of all of these CPUs.
+        stolen: That of other machines on the same host.
+        programs: By name: how many CPUs' time a program used, the busiest first.
+    """
+
+    cpus: int
+    quota: float | None = None
+    others: float = 0.0
+    stolen: float = 0.0
+    programs: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def leaves_hardly_any(self) -> bool:
+        """Whether so little is left that what is measured would be the client's."""
+        return self.others + self.stolen > HARDLY_ANY
+
+    def __str__(self) -> str:
+        named = ", ".join(
+            f"{name} {format_share(used / self.cpus)}"
+            for name, used in [*self.programs.items()][:MOST_NAMED]
+        )
+        cpus = f"{format_count(self.cpus)} CPU{'s' * (self.cpus != 1)}"
+        said = f"other programs use {format_share(self.others)} of the {cpus}"
+        said += f" ({named})" if named else ""
+        if self.stolen > LEAST_CPUS:
+            said += f", other machines on this host {format_share(self.stolen)}"
+        return said
+
+
+def look_at_cpus() -> CpuUse:
+    """Watch the CPUs for a moment; what the kernel hides counts as free."""
+    own, before = time.process_time_ns(), read_cpu_time()
+    time.sleep(LOOK_S)
+    used = read_cpu_time().minus(before)
+    others, stolen = used.shares_beside(time.process_time_ns() - own)
+    use = CpuUse(len(os.sched_getaffinity(0)), read_quota(), others or 0.0, stolen or 0.0)
+    return replace(use, programs=find_busiest()) if use.leaves_hardly_any else use
+
+
+def find_busiest() -> dict[str, float]:
+    """Return how many CPUs' time each other program uses, by its name, the busiest first."""
+    before, begin_s = _used_s(), time.monotonic()
+    time.sleep(LOOK_S)
+    after, took_s = _used_s(), time.monotonic() - begin_s
+    used: dict[str, float] = defaultdict(float)
+    for key, seconds in after.items():
+        used[key[1]] += (seconds - before.get(key, seconds)) / took_s
+    busiest = sorted(used.items(), key=lambda item: -item[1])
+    return {name: cpus for name, cpus in busiest if cpus > LEAST_CPUS}
+
+
+def _used_s() -> dict[tuple[int, str], float]:
+    """Return the CPU time of every other process, by its number and name."""
+    found = {}
+    for process in psutil.process_iter(["name", "cpu_times"]):
+        times = process.info["cpu_times"]
+        if times is not None and process.pid != os.getpid():
+            found[process.pid, process.info["name"] or "?"] = times.user + times.system
+    return found
+
+
+def read_quota(group: Path = _GROUP, groups: Path = _GROUPS) -> float | None:
+    """Return how many CPUs' time this process's cgroups (version 2) allow; None: as much as is."""
+    try:
+        path = group.read_text().strip().rpartition("::/")[2]
+    except OSError:
+        return None
+    quotas = []
+    for place in (groups / path, *(groups / path).parents):
+        if not place.is_relative_to(groups):
+            break
+        try:
+            quota, period = (place / "cpu.max").read_text().split()
+            quotas.append(int(quota) / int(period))
+        except (OSError, ValueError):  # no such controller, or "max"
+            continue
+    return min(quotas, default=None)
+
+
+def check_cpus(progress: ProgressDisplay, interruption: Interruption, *, asks: bool) -> None:
+    """Look at the CPUs, and say what keeps this run from deciding anything.
+
+    Args:
+        progress: Who is told.
+        interruption: Who may end the run meanwhile.
+        asks: Whether a person is there who can say that it shall not run.
+
+    Raises:
+        BusyMachineError: The person says so.
+        InterruptedRunError: The user has had enough.
+    """
+    use = look_at_cpus()
+    if use.quota is not None and use.quota < use.cpus:
+        progress.say(f"CPUs: a cgroup allows the time of {use.quota:g} of {use.cpus}")
+    if not use.leaves_hardly_any:
+        return
+    progress.say(f"busy: {use}: nothing can be decided now; figures will show the client")
+    if asks and not _wants_to(interruption):
+        message = f"the machine is busy: {use}"
+        raise BusyMachineError(message, hint="stop these programs, or measure from another machine")
+
+
+def _wants_to(interruption: Interruption) -> bool:
+    """Ask whether to run all the same."""
+    sys.stderr.write("Run all the same? [y/N] ")
+    sys.stderr.flush()
+    while not select.select([sys.stdin], [], [], POLL_S)[0]:
+        interruption.check("asking whether to run on a busy machine")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
