@@ -20,6 +20,7 @@ from replayer.report.answer import answer
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import ALL, rank
 from replayer.report.replay import pause_warnings, schedule_warnings
+from replayer.report.server import find_server_requests
 from replayer.verdict.judgement import judge
 
 _MOST_INCIDENTS = 10  # of each kind and target: chosen, what a person reads
@@ -73,6 +74,7 @@ def compose(record: RunRecord) -> Document:
         ranking=ranking.figures,
         unranked=ranking.unranked,
         analysis=analyse(record, summary),
+        server=tuple(find_server_requests(record, summary)),
         incidents=tuple(_chosen(record)),
     )
 

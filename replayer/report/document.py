@@ -173,6 +173,30 @@ class LostLines(Frozen):
     events: int
 
 
+class RequestKind(Frozen):
+    """Requests of one kind to an NFS server; times are means."""
+
+    kind: str
+    count: int
+    per_transaction: float
+    round_trip_ns: float
+    queue_ns: float
+    """Waited on the client to be sent."""
+    sent_again: int
+
+
+class ServerRequests(Frozen):
+    """What the mounts of an NFS target asked its server in measured phases, whoever used them."""
+
+    target: str
+    transactions: int
+    count: int
+    per_transaction: float
+    kinds: tuple[RequestKind, ...]
+    """The most frequent first."""
+    advice: str | None
+
+
 class Document(Frozen):
     """A run: what it proves, what was measured on what, and the figures."""
 
@@ -219,5 +243,7 @@ class Document(Frozen):
     """For which figures targets have too few samples to be ranked."""
     analysis: Analysis
     """What the figures hide: steps, stalls, drift, groups, outliers, and what is to blame."""
+    server: tuple[ServerRequests, ...] = ()
+    """Of each NFS target; empty where there is none, or several processes measured."""
     incidents: tuple[Incident, ...]
     """The first errors and stalls, and the slowest calls, of each target; events.jsonl has more."""

@@ -36,6 +36,7 @@ from replayer.report.figures import DASH, show_rate, show_time, show_value
 from replayer.report.findings import sentences
 from replayer.report.ranking import ALL, FIGURES
 from replayer.report.replay import describe_agreement
+from replayer.report.server import describe_server
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import wrapped
 
@@ -172,6 +173,7 @@ def _remarks(document: Document) -> Iterator[Note]:
     yield from (Note("lost", text) for text in say_lost(document))
     yield from (Note("replay", text) for _, text in list(describe_agreement(document))[:1])
     yield from _firsts((_kind(each), _warning(each)) for each in document.warnings)
+    yield from (Note("server", describe_server(each)) for each in document.server)
     others = [each for each in found if each.weight != "alarm"]
     short = ((each.label, shorten(each.text, _LONGEST, placeholder=" …")) for each in others)
     yield from _firsts((label, Note(label, text)) for label, text in short)

@@ -40,6 +40,7 @@ from replayer.report.document import ComparedFigure, Comparison, ComparisonRow, 
 from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, show_value
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.plan_changes import same_work
+from replayer.report.server import SERVER_TITLES, describe_server, server_rows
 from replayer.report.timelines import TIMELINE_KEY, Happenings, draw_heatmap, draw_timeline
 
 if TYPE_CHECKING:
@@ -233,6 +234,8 @@ def _describe(material: _Material) -> _Context:
         "clients": list(client_rows(document)),
         "client_titles": client_titles(document),
         "conditions": list(describe_run(document)),
+        "server": [(describe_server(each), server_rows(each)) for each in document.server],
+        "server_titles": SERVER_TITLES,
         "incidents": [describe_incident(each) for each in document.incidents[:_MOST_INCIDENTS]],
     }
 

@@ -22,6 +22,7 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
+from replayer.report.server import describe_server, lay_out_server
 from replayer.report.style import PLAIN, Column, Style, fold, lay_out_grid, text_width
 
 _REPLAY_INDENT = 11
@@ -47,6 +48,7 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
         *_errors(document, style),
         *_ranking(document, style),
         *_findings(document, style),
+        *_server(document, style),
         *_incidents(document, style),
         "",
         *wrapped("run folder", document.folder, 12, style),
@@ -73,6 +75,13 @@ def _verdict(document: Document, style: Style) -> Iterator[str]:
         yield from wrapped("  warning", warning.message, 12, style)
         if warning.hint:
             yield from wrapped("  hint", warning.hint, 12, style)
+
+
+def _server(document: Document, style: Style) -> Iterator[str]:
+    for found in document.server:
+        yield from heading(f"What {found.target} asked its server", style)
+        yield from wrapped("", describe_server(found), 2, style)
+        yield from lay_out_server(found, style)
 
 
 def _described(document: Document, style: Style) -> Iterator[str]:

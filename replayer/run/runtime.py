@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import gevent
 from gevent import Greenlet
@@ -14,6 +15,7 @@ from gevent import Greenlet
 from replayer._native import Stuck
 from replayer.errors import ReplayerError
 from replayer.measure.health import Health
+from replayer.measure.mountstats import NFS_EVENT, Requests, read_requests, since
 from replayer.run.client_health import ClientHealth, Standstill
 from replayer.run.controller import POLL_S, LoadClient
 from replayer.run.doorbell import Doorbell, Mailbox, ResultPump
@@ -26,6 +28,9 @@ from replayer.run.targets import explain
 from replayer.run.threads import call_in_thread
 from replayer.run.user_registry import UserRegistry
 from replayer.supervisor import give_up_on, hung_calls
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 SETTLE_S = 5.0  # chosen: the recorder hands over an interval within its own length
 
@@ -51,6 +56,8 @@ class EngineClient(LoadClient):
         self._registry = registry
         self._gauge = gauge
         self._pump: ResultPump | None = None
+        self._segment: ScheduledSegment | None = None
+        self._requests: Requests = {}
 
     def follow(self, pump: ResultPump) -> None:
         """Hear of intervals from a result pump."""
@@ -70,6 +77,7 @@ class EngineClient(LoadClient):
 
     def begin(self, segment: ScheduledSegment, warm_up_ns: int) -> None:
         """Let the users run."""
+        self._segment = segment
         self._session.engine.begin_segment(
             segment.target, segment.round, warm_up_ns, segment.duration_ns
         )
@@ -81,11 +89,29 @@ class EngineClient(LoadClient):
 
     def open_gauge(self) -> None:
         """A measured phase begins."""
+        self._requests = read_requests(self._nfs_mounts())
         self._gauge.open()
 
     def close_gauge(self) -> None:
         """It has ended."""
         self._gauge.close()
+        asked, segment = since(self._requests, read_requests(self._nfs_mounts())), self._segment
+        if asked and segment is not None:
+            told: dict[str, JsonValue] = {
+                "target": segment.target,
+                "round": segment.round,
+                "requests": {kind: counts.model_dump() for kind, counts in asked.items()},
+            }
+            with suppress(ReplayerError):  # the times that were measured are kept without it
+                self._session.writer.note(NFS_EVENT, self._session.engine.now_ns() / 1e9, told)
+
+    def _nfs_mounts(self) -> Sequence[str]:
+        """Return where the NFS mounts of the segment's target are mounted."""
+        run, segment = self._session.writer.run, self._segment
+        if run is None or segment is None:
+            return ()
+        mounts = run.targets[segment.target].mounts
+        return [each.mount_point for each in mounts if each.filesystem in {"nfs", "nfs4"}]
 
     def stop_users(self) -> None:
         """Stop users that the engine cannot stop: those with Python tasks."""

@@ -34,12 +34,14 @@ class Outcome:
         errors: Calls and transactions that failed.
         diverged: Events that did not come out as recorded.
         tree: What lay there at the end.
+        requests: What NFS mounts asked their server in measured phases.
     """
 
     calls: dict[str, int] = field(default_factory=dict)
     errors: int = 0
     diverged: list[str] = field(default_factory=list)
     tree: Tree = field(default_factory=dict)
+    requests: int = 0
 
 
 @dataclass
@@ -82,6 +84,7 @@ def play(piece: Piece, mounts: Mounts, home: Path) -> Played:
 
 def _outcomes(document: Any, mounts: Mounts) -> dict[str, Outcome]:  # noqa: ANN401 - JSON
     found = {}
+    asked = {each["target"]: each["count"] for each in document["server"]}
     for summary in document["summary"]["targets"]:
         folder = Path(mounts[summary["name"]][0], f"replayer-{document['id']}")
         found[summary["name"]] = Outcome(
@@ -89,6 +92,7 @@ def _outcomes(document: Any, mounts: Mounts) -> dict[str, Outcome]:  # noqa: ANN
             errors=summary["overall"]["errors"],
             diverged=_diverged(document, summary["index"]),
             tree=tree_of(folder),
+            requests=asked.get(summary["name"], 0),
         )
     return found
 

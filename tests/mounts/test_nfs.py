@@ -62,3 +62,5 @@ def test_a_piece_ends_on_nfs_as_in_memory(played: dict[str, Any], piece: Piece, 
     assert found["code"] in RUNS_WELL, found["said"]
     outcome, reference = (Outcome(**found["mounts"][name]) for name in (mount, REFERENCE))
     judge(piece, mount, outcome, reference)
+    assert outcome.requests > 0, "the kernel counts what its mounts ask"
+    assert reference.requests == 0
