@@ -10,6 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace openssl)
 readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime) # without them tests on mounts are skipped
+readonly SHELLS=(zsh fish man-db mandoc groff) # without them tests of completions and of the manual page are skipped
 readonly BROWSER=chromium # of Debian; without it the tests of the web page in a browser are skipped
 readonly MINIMUM_RUST=88 # as in Cargo.toml
 readonly LATEST_RUST=95 # that the code was linted with: newer ones know more lints, and building alone does not mind
@@ -35,9 +36,15 @@ install_packages() {
         say "packages: ${missing[*]}"
         install_debian "${missing[@]}"
     fi
-    mapfile -t missing < <(missing_packages "${MOUNTS[@]}")
-    [ "${#missing[@]}" = 0 ] || install_debian "${missing[@]}" || say "no ${missing[*]}: the tests that need them are skipped"
+    install_if_there "${MOUNTS[@]}"
+    install_if_there "${SHELLS[@]}"
     command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
+}
+
+install_if_there() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    [ "${#missing[@]}" = 0 ] || install_debian "${missing[@]}" || say "no ${missing[*]}: the tests that need them are skipped"
 }
 
 install_debian() {
