@@ -16,6 +16,7 @@ from replayer.verdict.judgement import Verdict
 
 __all__ = ["DIFFERS", "answer", "begin_line", "decide"]
 
+FAR = 2.0  # chosen: users of a busy client wait in calls on all targets, and ratios shrink
 MOST_SUBJECTS = 3  # chosen: kinds of work that have a sentence each
 _TOLD: tuple[FigureName, ...] = ("p50", "p95")
 DIFFERS: frozenset[Claim] = frozenset({"differs", "differs, few rounds"})
@@ -27,6 +28,8 @@ def answer(
     """Yield what a run says to who has to decide by it."""
     if verdict.reasons:
         yield f"cannot be decided here: {_say_busy(health) or verdict.reasons[0]}"
+        if health is not None and saturated(health):
+            yield from islice(_say_far_apart(ranking), 1)
         return
     failed = {each.target for each in verdict.judgements if each.outcome == "fail"}
     good = [target.name for target in summary.targets if target.name not in failed]
@@ -37,6 +40,17 @@ def answer(
         yield from _say_times(ranking, summary)
     else:
         yield from decide(ranking.figures, ranking.unranked, ranking.mix)
+
+
+def _say_far_apart(ranking: RunRanking) -> Iterator[str]:
+    """Yield what a busy client cannot explain: it delays the calls on all targets alike."""
+    for each in ranking.figures:
+        far = [row for row in _worse(each) if row.ratio_low and row.ratio_low >= FAR]
+        if each.figure == "p50" and each.kind != "op" and far:
+            takes = (
+                "transactions take" if each.kind == "all transactions" else f"{each.subject} takes"
+            )
+            yield f"but the client cannot explain that {takes} {_ratios(far, sure='; 95 %')}"
 
 
 def _say_busy(health: Health | None) -> str | None:

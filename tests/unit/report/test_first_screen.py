@@ -16,6 +16,12 @@ from tests.unit.runs import RunWriter, make_health, make_run, make_target
 
 SCREEN = Style(width=80)
 PAGES: Mix = [("static", 1e6, 55), ("page", 9e6, 30), ("search", 30e6, 10), ("admin", 60e6, 5)]
+BUSY = make_health(
+    client_cpu_share=0.05,
+    others_cpu_share=0.9,
+    run_queue_delay_ns=5 * 10**9,
+    in_call_ns=10 * 10**9,
+)
 
 
 def slowed(mix: Mix, times: float) -> Mix:
@@ -89,19 +95,29 @@ def test_a_client_that_others_kept_busy_decides_nothing(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     for target in (0, 1):
         writer.transaction("page", [10**6] * 40, f"{target}/0")
-    health = make_health(
-        client_cpu_share=0.05,
-        others_cpu_share=0.9,
-        run_queue_delay_ns=5 * 10**9,
-        in_call_ns=10 * 10**9,
-    )
-    run = make_run(targets=(make_target(), make_target(1, "nfs")), health=health)
+    run = make_run(targets=(make_target(), make_target(1, "nfs")), health=BUSY)
     document = compose(load(writer.write(run)))
     assert document.answer == ("cannot be decided here: other programs used 90 % of the CPUs",)
     text = render_first_screen(document, SCREEN)
     assert text.startswith("INCONCLUSIVE")
     assert "(exit code 4)" in text.splitlines()[0]
     assert "  because     the client was saturated by other programs" in text
+
+
+@pytest.mark.parametrize(("times", "is_told"), [(1.5, False), (6.0, True)])
+def test_what_a_busy_client_cannot_explain_is_told_even_so(
+    tmp_path: Path, times: float, *, is_told: bool
+) -> None:
+    folder = write_mix(tmp_path / "run", [PAGES, slowed(PAGES, times)])
+    run = load(folder).run.model_copy(update={"health": BUSY})
+    (folder / "run.json").write_text(run.model_dump_json())
+    document = compose(load(folder))
+    first, *more = document.answer
+    assert first == "cannot be decided here: other programs used 90 % of the CPUs"
+    assert len(more) == is_told
+    said = "but the client cannot explain that transactions take "
+    assert all(each.startswith(said) for each in more)
+    assert document.verdict.outcome == "inconclusive"
 
 
 def test_only_the_targets_that_keep_all_limits_are_named(tmp_path: Path) -> None:
