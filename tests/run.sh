@@ -9,9 +9,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace openssl)
-readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime) # without them tests on mounts are skipped
-readonly SHELLS=(zsh fish man-db mandoc groff) # without them tests of completions and of the manual page are skipped
-readonly BROWSER=chromium # of Debian; without it the tests of the web page in a browser are skipped
+# For the nightly tests; those that need what cannot be had are skipped.
+readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime)
+readonly SHELLS=(zsh fish man-db mandoc groff)
+readonly BROWSER=chromium # of Debian
 readonly MINIMUM_RUST=88 # as in Cargo.toml
 readonly LATEST_RUST=95 # that the code was linted with: newer ones know more lints, and building alone does not mind
 
@@ -36,6 +37,7 @@ install_packages() {
         say "packages: ${missing[*]}"
         install_debian "${missing[@]}"
     fi
+    [ "${1:-}" = nightly ] || return 0
     install_if_there "${MOUNTS[@]}"
     install_if_there "${SHELLS[@]}"
     command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
@@ -82,10 +84,15 @@ install_rust() {
     cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt
 }
 
-# On a CI machine one profile for the module and the tests of Rust, so that dependencies are compiled once.
+# On a CI machine one profile for the module and the tests of Rust, so that dependencies are compiled once; and what
+# compiles them lints them, so that nothing is looked at twice.
 build_engine() {
     say "engine"
-    [ -z "${CI:-}" ] || export CARGO_PROFILE=ci MATURIN_PEP517_ARGS=--profile=ci
+    if [ -n "${CI:-}" ]; then
+        export CARGO_PROFILE=ci MATURIN_PEP517_ARGS=--profile=ci
+        RUSTC_WORKSPACE_WRAPPER=$(rustc --print sysroot)/bin/clippy-driver
+        export RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+    fi
     .venv/bin/just build
 }
 
@@ -98,23 +105,29 @@ join() {
 }
 
 main() {
-    install_packages
+    install_packages "${1:-}"
     install_python
-    install_rust
-    build_engine
     if [ "${1:-}" = nightly ]; then
+        install_rust
+        build_engine
         .venv/bin/just nightly
         return
     fi
+    local logs code=0
+    logs=$(mktemp -d)
+    nice -n 19 .venv/bin/just check-python >"$logs/python" 2>&1 &
+    local python=$!
+    install_rust
+    build_engine
     say "checks and tests of Rust beside the tests of Python"
-    local log
-    log=$(mktemp)
-    nice -n 19 .venv/bin/just check-code >"$log" 2>&1 &
-    local checks=$! code=0
+    nice -n 19 .venv/bin/just check-rust >"$logs/rust" 2>&1 &
+    local rust=$!
     .venv/bin/just all || code=$?
-    say "checks, and tests of Rust"
-    join "$checks" "$log" || code=$?
-    rm -f "$log"
+    say "checks of Python"
+    join "$python" "$logs/python" || code=$?
+    say "checks and tests of Rust"
+    join "$rust" "$logs/rust" || code=$?
+    rm -r "$logs"
     say "exit code $code"
     return "$code"
 }

@@ -105,7 +105,7 @@ class Terminal:
         os.waitpid(self._pid, 0)
 
 
-@pytest.fixture(params=["bash", "zsh"])
+@pytest.fixture(params=["bash", pytest.param("zsh", marks=pytest.mark.nightly)])
 def terminal(request: pytest.FixtureRequest, folder: Path) -> Iterator[Terminal]:
     if shutil.which(request.param) is None:
         pytest.skip(f"{request.param} is not installed")
@@ -124,6 +124,7 @@ def test_a_shell_completes_commands_options_names_and_folders(
     assert found == cases
 
 
+@pytest.mark.nightly
 def test_fish_completes_commands_options_names_and_folders(folder: Path) -> None:
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")

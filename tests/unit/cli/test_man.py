@@ -1,4 +1,4 @@
-"""The manual page: whole, and as manual pages are written."""
+"""The manual page: whole, and as manual pages are written; readers of them are there at night."""
 
 import shutil
 import subprocess
@@ -27,6 +27,14 @@ def rendered(*words: str) -> str:
     return done.stdout
 
 
+def test_the_page_has_a_section_for_each_command(page: Path) -> None:
+    text = page.read_text()
+    assert text.startswith((".TH", "'\\\"", ".\\\""))
+    for name in KNOWN:
+        assert f"replayer {name}".upper() in text.upper().replace("\\-", "-")
+
+
+@pytest.mark.nightly
 def test_the_page_has_each_command_option_and_example_as_it_is_typed(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,14 +49,17 @@ def test_the_page_has_each_command_option_and_example_as_it_is_typed(
             assert option in text
 
 
+@pytest.mark.nightly
 def test_the_page_has_no_mistakes_of_form(page: Path) -> None:
     assert rendered("mandoc", "-T", "lint", "-W", "warning", str(page)) == ""
 
 
+@pytest.mark.nightly
 def test_groff_has_no_warnings(page: Path) -> None:
     assert rendered("groff", "-ww", "-man", "-Tutf8", "-K", "utf8", "-z", str(page)) == ""
 
 
+@pytest.mark.nightly
 def test_the_page_fits_into_80_columns(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MANWIDTH", "80")
     lines = rendered("man", "-l", str(page)).splitlines()
