@@ -29,7 +29,7 @@ def rendered(*words: str) -> str:
 
 def test_the_page_has_a_section_for_each_command(page: Path) -> None:
     text = page.read_text()
-    assert text.startswith((".TH", "'\\\"", ".\\\""))
+    assert text.startswith((".TH", "'\\\"", '.\\"'))
     for name in KNOWN:
         assert f"replayer {name}".upper() in text.upper().replace("\\-", "-")
 
