@@ -3,16 +3,15 @@
 Pure and seeded: the same runs give the same intervals. Rounds are drawn with replacement, and in
 each of them blocks of neighbouring slots (Künsch 1989, circular as by Politis and Romano 1992), so
 that what hangs together in time stays together. With few rounds the spread comes out too small; it
-is widened as Student's t is wider than the normal distribution. It is widened further where several
-contenders are ranked: which is best is known from the same data, so that each pair of them may be
-the one that is told apart (Bonferroni). With hardly any slots there is no spread to draw from, and
-no interval is made.
+is widened as Student's t is wider than the normal distribution. It is widened further where chance
+has several tries (Bonferroni): pairs of contenders, and looks at a run that goes on until they
+differ. With hardly any slots there is no spread to draw from, and no interval is made.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import comb, cos, pi, sin, sqrt, tan
+from math import cos, pi, sin, sqrt, tan
 from statistics import NormalDist
 from typing import Literal
 
@@ -65,7 +64,7 @@ LEAST_SLOTS = 4
 """Chosen: of fewer slots with samples hardly any differ, and intervals come out without width."""
 
 _CHANCE = 0.05
-"""That an interval leaves out the truth; of several contenders that any of theirs does."""
+"""That an interval leaves out the truth; of several tries that it does in any of them."""
 _LOW, _HIGH = 100 * _CHANCE / 2, 100 * (1 - _CHANCE / 2)
 
 
@@ -130,12 +129,12 @@ def resample_mixture(
 
 
 def ratio_interval(
-    one: Resampled, best: Resampled, figure: int, ratio: float, contenders: int
+    one: Resampled, best: Resampled, figure: int, ratio: float, tries: int
 ) -> Interval | None:
     """Return the interval of the ratio of two subjects' figures around its measured value.
 
     None where either rests on fewer than ``LEAST_SLOTS`` slots, or has no such figure (a column).
-    ``contenders`` are ranked by it, with these two.
+    ``tries`` is how often chance may leave out the truth: pairs of contenders times looks.
     """
     if min(one.slots, best.slots) < LEAST_SLOTS:
         return None
@@ -145,10 +144,10 @@ def ratio_interval(
     logs = logs[np.isfinite(logs)]
     if logs.size < DRAWS // 2 or not np.isfinite(centre) or ratio <= 0:
         return None
-    return _widened(logs - centre, ratio, min(one.rounds, best.rounds), contenders)
+    return _widened(logs - centre, ratio, min(one.rounds, best.rounds), tries)
 
 
-def _widened(errors: Floats, ratio: float, rounds: int, contenders: int) -> Interval:
+def _widened(errors: Floats, ratio: float, rounds: int, tries: int) -> Interval:
     """Return the interval that these errors of the logarithm put around a ratio.
 
     The draws give the width of the spread. They are too few for rare chances, so the distribution
@@ -157,7 +156,7 @@ def _widened(errors: Floats, ratio: float, rounds: int, contenders: int) -> Inte
     low, high = np.percentile(errors, [_LOW, _HIGH]) * _width(rounds)
     # By the farther end, as chance often leaves the other one without width: 1 time in 18 two
     # equal ones have their median in the same one of three rounds, and differ least in that.
-    beyond = max(-low, high) * (_quantile(rounds, contenders) / _quantile(rounds, 2) - 1)
+    beyond = max(-low, high) * (_quantile(rounds, tries) / _quantile(rounds, 1) - 1)
     low, high = low - beyond, high + beyond
     # Not turned round, as the basic bootstrap does: where all rounds are slow and one is very slow,
     # that would stretch the interval towards 1 (Hesterberg 2015 on reverse percentile intervals).
@@ -169,12 +168,12 @@ def _width(rounds: int) -> float:
     """Return by how much to widen for few rounds; one round has no spread that could be widened."""
     if rounds <= 1:
         return 1.0
-    return _quantile(rounds, 2) / _quantile(1, 2) * float(np.sqrt(rounds / (rounds - 1)))
+    return _quantile(rounds, 1) / _quantile(1, 1) * float(np.sqrt(rounds / (rounds - 1)))
 
 
-def _quantile(rounds: int, contenders: int) -> float:
-    """Return how many standard errors off chance leaves a pair, whichever of all it is."""
-    chance = _CHANCE / comb(contenders, 2)
+def _quantile(rounds: int, tries: int) -> float:
+    """Return how many standard errors off chance leaves a ratio, in whichever try it is."""
+    chance = _CHANCE / tries
     if rounds <= 1:  # what is known is the spread within it, of many samples
         return NormalDist().inv_cdf(1 - chance / 2)
     return student_quantile(chance, rounds - 1)

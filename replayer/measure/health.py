@@ -79,6 +79,9 @@ class LoadFacts(Frozen):
     ramp_up_s: float
     order: Literal["together", "in turn"] = "together"
     """Whether the transactions ran side by side, or one after the other, each in its own time."""
+    looks: int = 1
+    """How often the run could have ended by what was measured until then; 1: at its end alone.
+    Intervals are so much wider that those of all looks hold together."""
 
 
 class Health(Frozen):

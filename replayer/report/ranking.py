@@ -95,6 +95,8 @@ class Entrant:
     order: Order
     thinks: bool
     """Whether its users wait between transactions."""
+    looks: int = 1
+    """How often its run could have ended by what was measured until then."""
 
     def succeeded(self, transaction: str, part: RoundSummary) -> Histogram:
         """Return the latencies of one transaction in one round, or in all of them."""
@@ -120,6 +122,7 @@ def entrants_of(sides: Sequence[Side], summaries: Mapping[int, Summary]) -> list
             seed=seeds[id(side.record)],
             order=side.record.run.load.order,
             thinks=has_think_time(side.record.plan),
+            looks=side.record.run.load.looks,
         )
         for side in sides
     ]
@@ -141,6 +144,7 @@ class _EntrantFigures:
     values: _Values
     rounds: tuple[_Values, ...]
     resampled: Resampled | None
+    looks: int
 
 
 def _rank_figures(
@@ -234,6 +238,7 @@ def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _EntrantFigures:
         values=_mixed_values(entrant, overall, shares),
         rounds=tuple(_mixed_values(entrant, part, shares) for part in entrant.summary.rounds),
         resampled=resampled,
+        looks=entrant.looks,
     )
 
 
@@ -288,6 +293,7 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _EntrantFigures | None
         values=tuple(figure.of(whole) for figure in FIGURES),
         rounds=tuple(tuple(f.of(entry) for f in FIGURES) for entry in each if entry is not None),
         resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),
+        looks=entrant.looks,
     )
 
 
@@ -338,7 +344,8 @@ def _standing(
 
 
 def _evidence(figures: _EntrantFigures, place: int) -> Evidence:
-    return Evidence(_rounds(figures, place), figures.samples, figures.resampled, place)
+    found = _rounds(figures, place)
+    return Evidence(found, figures.samples, figures.resampled, place, figures.looks)
 
 
 def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
