@@ -14,6 +14,8 @@ from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     add_junit_option,
     add_printed_options,
+    add_yes_option,
+    may_ask,
     read_report_files,
     read_rounds,
     read_seed,
@@ -92,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
             results=arguments.results,
             files=read_report_files(arguments),
             quiet=arguments.quiet,
+            asks=may_ask(arguments),
         )
     )
 
@@ -147,6 +150,7 @@ def _add_results(parser: argparse.ArgumentParser) -> None:
     )
     add_junit_option(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_yes_option(parser)
 
 
 def _parse_size(text: str) -> Size:

@@ -19,8 +19,7 @@ from replayer.study.flow import (
 from replayer.study.journal import Journal
 from replayer.study.model import Study, load_studies, load_study
 from replayer.study.results import fill_tables, find_stand_outs, find_verdicts, load_measured
-from replayer.study.screen import render_study_screen
-from replayer.study.table import Remarks, render_study
+from replayer.study.table import Remarks, render_study, render_study_screen
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

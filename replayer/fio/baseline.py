@@ -33,6 +33,7 @@ from replayer.fio.writing import Scale, scaled
 from replayer.measure.runfolder import create_run_folder
 from replayer.measure.units import format_time_ns
 from replayer.run.controller import PhaseController, Terms
+from replayer.run.free_cpus import check_cpus
 from replayer.run.interruption import Interruption, Level
 from replayer.run.progress import make_progress
 from replayer.run.results import Shown, say_interrupted, say_problems, show_results
@@ -61,6 +62,7 @@ def run_baseline(order: BaselineOrder) -> int:
     _check_thresholds(order, files, places)
     rounds = order.rounds or default_rounds(len(places))
     interruption.watch()
+    check_cpus(progress, interruption, asks=order.asks)
     writer = RunWriter(create_run_folder(order.output), document_of(files, program.version))
     targets = tuple(place.facts(index) for index, place in enumerate(places))
     load = describe_load(files, rounds)

@@ -48,6 +48,7 @@ class BaselineOrder:
         rounds: Turns of each target; None means one for one target, three for several.
         seed: Where random offsets come from.
         files: Where the report goes beside that.
+        asks: Whether a person is there who can be asked.
     """
 
     jobs: tuple[str, ...]
@@ -64,6 +65,7 @@ class BaselineOrder:
     results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
+    asks: bool = False
 
 
 _CACHE = (

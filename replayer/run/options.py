@@ -246,7 +246,7 @@ class Settings:
             results=cast("Results", parsed.results),
             files=read_report_files(parsed),
             quiet=parsed.quiet,
-            asks=not (parsed.quiet or parsed.yes) and sys.stdin.isatty() and sys.stderr.isatty(),
+            asks=may_ask(parsed),
             command=tuple(parsed.command_line),
         )
 
@@ -380,9 +380,20 @@ def add_result_options(parser: Parser) -> None:
     parser.add_argument(
         "--quiet", action="store_true", help="show no progress, only calls that hang"
     )
+    add_yes_option(parser)
+
+
+def add_yes_option(parser: Parser) -> None:
+    """Declare that a person at the terminal is asked nothing."""
     parser.add_argument(
         "-y", "--yes", action="store_true", help="ask nothing, such as whether the machine is busy"
     )
+
+
+def may_ask(parsed: argparse.Namespace) -> bool:
+    """Whether a person is there who can be asked."""
+    at_terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    return at_terminal and not (parsed.quiet or parsed.yes)
 
 
 def add_printed_options(parser: Parser) -> None:

@@ -17,8 +17,7 @@ from replayer.study.results import (
     find_verdicts,
     load_measured,
 )
-from replayer.study.screen import render_study_screen
-from replayer.study.table import Remarks, render_study
+from replayer.study.table import Remarks, render_study, render_study_screen
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
 from tests.unit.study.states import make_state
 
