@@ -93,6 +93,7 @@ def agree(
         "users": workload.plan.users,
         "run_time_s": settings.run_time_s,
         "rounds": request.rounds,
+        "segment_ns": workload.plan.duration_ns,
         "seed": settings.seed,
         "changes": list(settings.changes),
         "cache": workload.cache,
@@ -153,6 +154,7 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
         cache=told["cache"],
     )
     found = make_workload(own, told["rounds"])
+    found = replace(found, plan=found.plan.lasting(told["segment_ns"]))
     if found.plan.fingerprint != told["fingerprint"]:
         message = (
             f"{found.source}: its plan is {found.plan.fingerprint[:SHORT]}, the plan of the master "

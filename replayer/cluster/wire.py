@@ -23,7 +23,7 @@ from replayer.measure.run import Target as TargetFacts
 from replayer.run.interruption import InterruptedRunError
 from replayer.run.ledger import Phase
 
-PROTOCOL = 5
+PROTOCOL = 6
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 
 HELLO = "replayer_hello"  # worker to master: I am here

@@ -18,6 +18,7 @@ __all__ = [
     "Health",
     "LoadFacts",
     "RunWarning",
+    "UntilDecided",
     "health_warnings",
     "is_of_the_client",
     "relief_from_others",
@@ -63,6 +64,17 @@ LOOPS: Mapping[str, Loop] = {"closed": "closed", "every": "paced", "arrivals": "
 """By the kind of pace that a plan has."""
 
 
+class UntilDecided(Frozen):
+    """When a run of several targets ends that no time was given for."""
+
+    precision: float
+    """By what share the ratio of a figure may be off that is not told apart."""
+    budget_s: float
+    """Measured time of all targets together, at most."""
+    most_rounds: int
+    """How many rounds fit into it."""
+
+
 class LoadFacts(Frozen):
     """How the users worked."""
 
@@ -82,6 +94,8 @@ class LoadFacts(Frozen):
     looks: int = 1
     """How often the run could have ended by what was measured until then; 1: at its end alone.
     Intervals are so much wider that those of all looks hold together."""
+    until: UntilDecided | None = None
+    """Null: its length was fixed before the start."""
 
 
 class Health(Frozen):

@@ -64,6 +64,14 @@ def format_seconds(value_s: float) -> str:
     return f"{format_number(value_s)} s"
 
 
+def format_about(value_s: float) -> str:
+    """Return a time for who waits: ``40 s``, ``2.5 min``, ``30 min``."""
+    minutes = value_s / 60
+    if minutes < 2:  # noqa: PLR2004 - chosen
+        return f"{value_s:.0f} s"
+    return f"{minutes:.1f} min".replace(".0 ", " ") if minutes < 10 else f"{minutes:,.0f} min"  # noqa: PLR2004 - chosen
+
+
 def format_many(count: int, one: str, many: str | None = None) -> str:
     """Return a count with what is counted: ``1 user``, ``12,345 users``, ``2 entries``."""
     return f"{format_count(count)} {one if count == 1 else many or one + 's'}"

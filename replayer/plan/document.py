@@ -79,6 +79,11 @@ class Plan:
         for row in self.body["transactions"]:
             yield from steps_of(row["steps"], do)
 
+    def lasting(self, duration_ns: int | None) -> "Plan":
+        """Return the same with segments of another length."""
+        stop = {**self.body["stop"], "duration_ns": duration_ns}
+        return Plan({**self.body, "stop": stop}, self.traces)
+
     @property
     def duration_ns(self) -> int | None:
         """The measured time of a segment; None when only the number of transactions ends it."""

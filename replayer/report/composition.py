@@ -17,6 +17,7 @@ from replayer.measure.summarise import summarise
 from replayer.measure.summary import Summary
 from replayer.ops import TO_THE_END
 from replayer.report.answer import answer
+from replayer.report.decision import say_ended
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import ALL, rank
 from replayer.report.replay import pause_warnings, schedule_warnings
@@ -56,6 +57,7 @@ def compose(record: RunRecord) -> Document:
         health=run.health,
         replay=run.replay,
         verification=run.verification,
+        ended_by=say_ended(run, ranking, proves=not verdict.reasons),
         warnings=(
             *pause_warnings(run.replay, summary.targets),
             *run.warnings,

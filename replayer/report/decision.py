@@ -12,10 +12,12 @@ from itertools import count, takewhile
 from math import ceil, log
 
 from replayer.analysis.resampling import student_quantile
+from replayer.measure.run import Run
+from replayer.measure.units import format_about, format_many, format_share
 from replayer.report.claims import samples_to_claim
 from replayer.report.document import ComparedFigure, ComparisonRow, Unranked
 from replayer.report.ranking import FIGURES, RunRanking
-from replayer.verdict.threshold import Threshold
+from replayer.verdict.threshold import Threshold, parse_threshold
 
 PRECISION = 0.1
 """Chosen: who picks a mount seldom cares for a difference of less than a tenth."""
@@ -57,6 +59,46 @@ def find_open(
     """
     found = [*_open_figures(ranking, thresholds, precision, rounds)]
     return max(found, key=lambda each: each.rounds or 0, default=None)
+
+
+def find_open_in(run: Run, ranking: RunRanking, rounds: int) -> OpenFigure | None:
+    """Return what takes longest to decide of a run until now."""
+    if run.load.until is None:
+        return None
+    thresholds = [parse_threshold(each.text, each.source) for each in run.thresholds]
+    return find_open(ranking, thresholds, run.load.until.precision, rounds)
+
+
+def say_ended(run: Run, ranking: RunRanking, *, proves: bool) -> str | None:
+    """Say why a run has ended that goes on until it has decided; ``proves`` something, or not."""
+    load, until = run.load, run.load.until
+    if until is None or run.status != "finished":
+        return None
+    found = None
+    if load.rounds == until.most_rounds:  # or else a look has found that all is decided
+        found = find_open_in(run, ranking, load.rounds)
+    if found is None:
+        decided = ": decided" if proves else ""
+        return f"stopped after {format_many(load.rounds, 'round')}{decided}"
+    budget = f"the budget of {format_about(until.budget_s)} is spent"
+    if found.width is None:
+        return f"{budget}: too little was measured to compare {found.what}"
+    enough = ""
+    if found.rounds is not None and found.rounds <= _MOST * load.rounds:
+        enough = f"; --budget {_option(until.budget_s * found.rounds / load.rounds)} would do"
+    known = f"\N{PLUS-MINUS SIGN}{format_share(found.width)}"
+    return f"{budget}: {found.what} is known to {known} only{enough}"
+
+
+_MOST = 100  # chosen: nobody waits for a hundred times as long
+
+
+def _option(seconds: float) -> str:
+    """Return a time as the option takes it, rounded up."""
+    return f"{ceil(seconds)}s" if seconds < 2 * _MINUTE_S else f"{ceil(seconds / _MINUTE_S)}m"
+
+
+_MINUTE_S = 60
 
 
 def _open_figures(

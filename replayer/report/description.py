@@ -230,7 +230,9 @@ def _time(document: Document) -> str:
     )
     warm = f", warm-up {format_seconds(load.warm_up_s)}" if load.warm_up_s else ""
     early = ", then the users had made their transactions" if _was_over_early(document) else ""
-    return f"{' or '.join(asked) or 'no end given'}, {rounds}{warm}; measured: {measured}{early}"
+    why = "" if document.ended_by is None else f"; {document.ended_by}"
+    length = " or ".join(asked) or "no end given"
+    return f"{length}, {rounds}{warm}; measured: {measured}{early}{why}"
 
 
 def _was_over_early(document: Document) -> bool:

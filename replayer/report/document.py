@@ -230,6 +230,8 @@ class Document(Frozen):
     """Null when no trace was replayed."""
     verification: Verification | None
     """Null when reads were not verified."""
+    ended_by: str | None = None
+    """Why it ended, where that was by what it had measured until then."""
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary

@@ -166,6 +166,8 @@ def _remarks(document: Document) -> Iterator[Note]:
     found = list(sentences(document.analysis))
     alarms = [each for each in found if each.weight == "alarm"]
     yield from _firsts((each.label, Note(each.label, each.text)) for each in alarms)
+    if document.ended_by is not None:
+        yield Note("rounds", document.ended_by)
     yield from (Note("a part", part_in_words(part)) for part in document.plan.parts)
     if document.verification is not None:
         yield Note("verified", describe_verification(document.verification))

@@ -10,6 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gevent
@@ -17,17 +18,23 @@ from gevent import Greenlet
 
 from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, ReplayerError, keep_bug
 from replayer.measure.clients import TaskFailure
-from replayer.measure.health import RunWarning
+from replayer.measure.health import RunWarning, UntilDecided
+from replayer.measure.record import load_run
 from replayer.measure.runfolder import RunFolder
+from replayer.measure.summarise import summarise
+from replayer.report.decision import OpenFigure, find_open_in, plan_looks
+from replayer.report.ranking import rank
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.ledger import Ledger
 from replayer.run.prepared_run import Leftovers, RunRequest
 from replayer.run.progress import Hang, ProgressDisplay, Tick
 from replayer.run.results import Shown, end_run
 from replayer.run.schedule import ScheduledSegment
+from replayer.run.threads import call_in_thread
 from replayer.run.writer import RunEnding, RunWriter
 
 POLL_S = 0.05
+RECORDED_S = 1.2  # chosen: an interval is recorded within its own length of a second
 FOREVER_NS = 2**62  # a warm-up that only end_warm_up() ends
 THREADS_S = 60.0  # chosen: ten thousand threads start within a few seconds on a busy machine
 NS_PER_S = 1_000_000_000
@@ -100,6 +107,38 @@ class LoadClient:
 
 
 @dataclass(frozen=True)
+class Looks:
+    """Looks at a run between its rounds: it ends once it has decided.
+
+    Attributes:
+        folder: The run's records.
+    """
+
+    folder: Path
+    until: UntilDecided
+
+    def are_due(self, rounds: int) -> bool:
+        """Whether the run is looked at after so many; at the last one it ends anyway."""
+        return rounds in plan_looks(self.until.most_rounds)[:-1]
+
+    def find_end(self, rounds: int) -> int:
+        """Return after how many rounds it will about end: these, if it has decided.
+
+        Other greenlets run meanwhile.
+        """
+        gevent.sleep(RECORDED_S)
+        found = call_in_thread(self._look, rounds)
+        if found is None:
+            return rounds
+        *looks, last = (look for look in plan_looks(self.until.most_rounds) if look > rounds)
+        return next((look for look in looks if found.rounds and look >= found.rounds), last)
+
+    def _look(self, rounds: int) -> OpenFigure | None:
+        record = load_run(self.folder)
+        return find_open_in(record.run, rank(record, summarise(record)), rounds)
+
+
+@dataclass(frozen=True)
 class Terms:
     """What a run is, as the controller needs it.
 
@@ -108,6 +147,7 @@ class Terms:
         warm_up_ns: Not measured, at the begin of each segment.
         ends_by_count: Whether a segment ends when its users have done their share.
         events: How many calls a segment makes, where that is known.
+        looks: None: it ends with its schedule.
     """
 
     schedule: Sequence[ScheduledSegment]
@@ -118,9 +158,10 @@ class Terms:
     stop_timeout_s: float
     progress: ProgressDisplay
     interruption: Interruption
+    looks: Looks | None = None
 
     @classmethod
-    def of(cls, request: RunRequest) -> "Terms":
+    def of(cls, request: RunRequest, folder: Path) -> "Terms":
         """Return those of a run whose load is users of a workload."""
         workload = request.workload
         return cls(
@@ -132,6 +173,7 @@ class Terms:
             stop_timeout_s=request.spawner.stop_timeout_s,
             progress=request.progress,
             interruption=request.interruption,
+            looks=None if workload.until is None else Looks(folder, workload.until),
         )
 
 
@@ -149,6 +191,7 @@ class PhaseController:
 
     Attributes:
         most_users: How many users there were at the same time, at most.
+        rounds: How many were begun.
     """
 
     def __init__(
@@ -162,6 +205,8 @@ class PhaseController:
         self._greenlet: Greenlet[[], None] | None = None
         self.failure: ReplayerError | None = None
         self.most_users = 0
+        self.rounds = 0
+        self._ends_after: int | None = None
 
     def start(self) -> None:
         """Begin, in a greenlet."""
@@ -208,7 +253,19 @@ class PhaseController:
             # Those who hang can take no part in another turn, and would be missed there.
             if self._is_ending() or self._client.stuck_users():
                 break
+            self.rounds = segment.round + 1
             self._run_segment(segment)
+            if self._has_decided(segment):
+                break
+
+    def _has_decided(self, segment: ScheduledSegment) -> bool:
+        """Whether all targets have had their turn, and what they show decides."""
+        looks, rounds = self._terms.looks, segment.round + 1
+        is_whole = segment.target == len(self._client.targets) - 1
+        if looks is None or not is_whole or self._is_ending() or not looks.are_due(rounds):
+            return False
+        self._ends_after = looks.find_end(rounds)
+        return self._ends_after == rounds
 
     def _run_segment(self, segment: ScheduledSegment) -> None:
         self._client.prepare(segment)
@@ -275,7 +332,8 @@ class PhaseController:
         running = self._client.running_users()
         self.most_users = max(self.most_users, running)
         names, rounds = self._client.targets, self._terms.rounds
-        turn = f"round {segment.round + 1} of {rounds}, " if rounds > 1 else ""
+        of = "" if self._terms.looks is not None else f" of {rounds}"
+        turn = f"round {segment.round + 1}{of}, " if rounds > 1 else ""
         tick = Tick(
             phase=f"{turn}{names[segment.target]}, {phase}",
             users=running,
@@ -285,9 +343,18 @@ class PhaseController:
             hanging=self._client.hanging(),
             done_share=self._done_share(),
             target=segment.target,
+            more_s=self._more_s(segment, left_s),
         )
         self._terms.progress.tick(self._client.refine(tick))
         gevent.sleep(POLL_S if left_s is None else max(min(POLL_S, left_s), 0))
+
+    def _more_s(self, segment: ScheduledSegment, left_s: float | None) -> float | None:
+        """Return about how long it takes to decide; None: that is not known."""
+        if self._ends_after is None or segment.duration_ns is None:
+            return None
+        targets = len(self._client.targets)
+        turns = (self._ends_after - segment.round) * targets - segment.target - 1
+        return max(turns, 0) * segment.duration_ns / NS_PER_S + (left_s or 0.0)
 
     def _done_share(self) -> float | None:
         """Return how much of a segment of whole traces is done, as of the last interval."""
@@ -309,7 +376,8 @@ class ControlledRun(ABC):
     def __init__(self, request: RunRequest, client: LoadClient, writer: RunWriter) -> None:
         self.request = request
         self._writer = writer
-        self.controller = PhaseController(Terms.of(request), client, request.spawner.end_test)
+        terms = Terms.of(request, writer.folder.path)
+        self.controller = PhaseController(terms, client, request.spawner.end_test)
         self.shown = Shown(0)
 
     @property
@@ -349,6 +417,7 @@ class ControlledRun(ABC):
             status="failed" if failure else "interrupted" if interrupted else "finished",
             failure=failure,
             users=self.controller.most_users if spawner.is_shaped else None,
+            rounds=self.controller.rounds,
             user_kinds=spawner.user_kinds,
             task_failures=(*spawner.shape_failures, *tasks),
             **known,

@@ -2,20 +2,22 @@
 
 import atexit
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.measure.facts import collect_machine
-from replayer.measure.health import RunWarning, health_warnings
+from replayer.measure.health import RunWarning, UntilDecided, health_warnings
 from replayer.measure.run import part_in_words
+from replayer.measure.units import format_about, format_seconds
 from replayer.plan.document import say_limits, say_warmed
 from replayer.report.claims import CLAIM_ROUNDS
+from replayer.report.decision import PRECISION
 from replayer.report.regression import check_kept_run
 from replayer.run.controller import ControlledRun
 from replayer.run.interruption import Interruption
-from replayer.run.options import Settings
+from replayer.run.options import DEFAULT_BUDGET_S, Settings
 from replayer.run.prepared_run import (
     PreparedRun,
     RunRequest,
@@ -28,7 +30,7 @@ from replayer.run.progress import Observer
 from replayer.run.replays import read_order, read_results
 from replayer.run.results import check_thresholds
 from replayer.run.runtime import Runtime
-from replayer.run.schedule import default_rounds, make_schedule
+from replayer.run.schedule import default_rounds, fit_rounds, make_schedule
 from replayer.run.spawner import Spawner
 from replayer.run.targets import MountError, NamedTarget
 from replayer.run.verification import read_all_back, read_verification, refuse_others
@@ -137,6 +139,12 @@ def make_request(
     targets = tuple(chosen_targets(settings) if targets is None else targets)
     rounds = settings.rounds or _rounds(spawner, settings, len(targets))
     workload = _make_workload(spawner, settings, rounds)
+    why = _why_fixed(spawner, settings, workload, len(targets))
+    if why is not None:
+        _refuse_idle(settings, why)
+    else:
+        workload = _until_decided(settings, workload, len(targets))
+        rounds = rounds if workload.until is None else workload.until.most_rounds
     spawner.refuse_mixtures(workload.plan, len(targets), rounds)
     named = None if spawner.has_file_users else workload.transactions
     check_thresholds(workload, targets, named)
@@ -145,11 +153,8 @@ def make_request(
         check_kept_run(settings.baseline, plan, tuple(target.name for target in targets))
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
-    for part in workload.parts:
-        observer.progress.say(f"a part only: {part_in_words(part)}")
-    for label, text in (("verify", say_limits), ("warm-up", say_warmed)):
-        if (said := text(workload.plan)) is not None:
-            observer.progress.say(f"{label}: {said}")
+    for line in _say_beforehand(workload):
+        observer.progress.say(line)
     # Users in Python stay on the target they were dealt: all targets have their turn at once.
     turns = len(targets) if spawner.has_scenario_users else 1
     return RunRequest(
@@ -163,6 +168,21 @@ def make_request(
         spawner=spawner,
         spawn_rate=_spawn_rate(settings, workload),
     )
+
+
+def _say_beforehand(workload: Workload) -> Iterator[str]:
+    """Yield what who waits for a run must know before it begins."""
+    for part in workload.parts:
+        yield f"a part only: {part_in_words(part)}"
+    if workload.until is not None:
+        each = format_seconds((workload.plan.duration_ns or 0) / NS_PER_S)
+        yield (
+            f"runs until decided: at least {CLAIM_ROUNDS} rounds of {each} on each target, at most "
+            f"{format_about(workload.until.budget_s)}"
+        )
+    for label, text in (("verify", say_limits), ("warm-up", say_warmed)):
+        if (said := text(workload.plan)) is not None:
+            yield f"{label}: {said}"
 
 
 def open_local_run(request: RunRequest, observer: Observer) -> LocalRun:
@@ -190,6 +210,46 @@ def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
         return 1
     rounds = default_rounds(targets)
     return rounds if settings.baseline is None else max(rounds, CLAIM_ROUNDS)
+
+
+def _why_fixed(
+    spawner: Spawner, settings: Settings, workload: Workload, targets: int
+) -> str | None:
+    """Say why a run does not go on until it has decided, if so."""
+    reasons = (
+        (not settings.ends_early, "runs of the web page have a fixed length"),
+        (settings.run_time_s is not None, "-t fixes the length of the run"),
+        (settings.rounds is not None, "--rounds fixes the length of the run"),
+        (settings.baseline is not None, "the length of a run with --baseline is fixed"),
+        (targets == 1, "there is one target, and nothing to decide between"),
+        (spawner.is_shaped, "the load shape ends the run"),
+        (spawner.has_python_users, "users of a locustfile cannot begin anew in each round"),
+        (
+            workload.duration_ns is None or workload.transactions_per_user is not None,
+            "a round ends when the users have made their transactions",
+        ),
+    )
+    return next((why for applies, why in reasons if applies), None)
+
+
+def _refuse_idle(settings: Settings, why: str) -> None:
+    for name, value in (("--precision", settings.precision), ("--budget", settings.budget_s)):
+        if value is not None:
+            message = f"{name} has no effect: {why}"
+            raise ReplayerError(message, hint="leave it out")
+
+
+def _until_decided(settings: Settings, workload: Workload, targets: int) -> Workload:
+    """Return a workload with rounds for as long as the budget lasts; it may end earlier."""
+    budget_s = DEFAULT_BUDGET_S if settings.budget_s is None else settings.budget_s
+    precision = PRECISION if settings.precision is None else settings.precision
+    length_ns, most = fit_rounds(targets, workload.plan.duration_ns or 0, budget_s)
+    return replace(
+        workload,
+        plan=workload.plan.lasting(length_ns),
+        duration_ns=length_ns * most,
+        until=UntilDecided(precision=precision, budget_s=budget_s, most_rounds=most),
+    )
 
 
 def _make_workload(spawner: Spawner, settings: Settings, rounds: int) -> Workload:

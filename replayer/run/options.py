@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, cast
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure.history import find_run
 from replayer.paths import exists, is_folder
+from replayer.report.decision import PRECISION
 from replayer.report.forms import ReportFiles
 from replayer.report.regression import TOLERANCE, KeptRun
 
@@ -169,6 +170,31 @@ def _read_tolerance(text: str) -> float:
 _MOST_TOLERANCE = 10.0
 
 CacheState = Literal["as-is", "cold", "warm"]
+DEFAULT_BUDGET_S = 300  # chosen: who waits for an answer goes for a coffee
+_LEAST_PRECISION, _MOST_PRECISION = 0.01, 1.0
+
+
+def _read_precision(text: str) -> float:
+    try:
+        share = float(text.removesuffix("%")) / 100
+    except ValueError:
+        share = 0.0
+    if not _LEAST_PRECISION <= share <= _MOST_PRECISION:
+        message = (
+            f"must be a percentage from {_LEAST_PRECISION:.0%} to {_MOST_PRECISION:.0%}, such as "
+            f"10%, got {text!r}"
+        )
+        raise argparse.ArgumentTypeError(message)
+    return share
+
+
+def _read_budget(text: str) -> int:
+    try:
+        return parse_run_time(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 Keep = Literal["laid-out", "used"]
 Results = Literal["screen", "details", "json", "none"]
 
@@ -190,7 +216,10 @@ class Settings:
         targets: ``[NAME=]PATH[,PATH…]`` each; empty means a fresh folder under ./replayer-data.
         cache: State of the caches before each segment; None means what the scenario says.
         remount_command: Shell command that remounts a target, or None.
-        rounds: Turns of each target; None means one for one target, three for several.
+        rounds: Turns of each target; None means one for one target, of several until they decide.
+        precision: By what share a ratio may be off that decides; None means the default.
+        budget_s: Measured time for that, of all targets together; None means the default.
+        ends_early: Whether it may end once it has decided.
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
@@ -209,6 +238,9 @@ class Settings:
     cache: CacheState | None = None
     remount_command: str | None = None
     rounds: int | None = None
+    precision: float | None = None
+    budget_s: int | None = None
+    ends_early: bool = True
     seed: int | None = None
     changes: tuple[str, ...] = ()
     keep: Keep | None = None
@@ -236,6 +268,8 @@ class Settings:
             cache=cast("CacheState | None", parsed.cache),
             remount_command=parsed.remount_command,
             rounds=parsed.rounds,
+            precision=parsed.precision,
+            budget_s=parsed.budget,
             seed=parsed.seed,
             changes=tuple(parsed.changes),
             keep=cast("Keep | None", parsed.keep),
@@ -339,7 +373,22 @@ def add_procedure_options(parser: Parser) -> None:
         "--rounds",
         type=read_rounds,
         metavar="N",
-        help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
+        help="turns of each target, interleaved (default: 1 for one target; of several, until "
+        "they are decided, or 3 with -t)",
+    )
+    parser.add_argument(
+        "--precision",
+        type=_read_precision,
+        metavar="PERCENT",
+        help="end when each ratio of p50 and p95 leaves out 1 or is known so well (default: "
+        f"{PRECISION:.0%}%); for several targets without -t and --rounds",
+    )
+    parser.add_argument(
+        "--budget",
+        type=_read_budget,
+        metavar="TIME",
+        help="measured time of all targets together until then, at most (default: "
+        f"{DEFAULT_BUDGET_S // 60}m)",
     )
     parser.add_argument("--seed", type=read_seed, metavar="N", help="seed of every random draw")
 

@@ -18,7 +18,7 @@ from rich.text import Text
 from replayer._native import Interval
 from replayer.errors import in_one_line
 from replayer.measure.summary import samples_needed
-from replayer.measure.units import format_many, format_number, format_time_ns
+from replayer.measure.units import format_about, format_many, format_number, format_time_ns
 from replayer.report.style import cut, text_width
 from replayer.run.ledger import Ledger, LiveLine
 
@@ -57,6 +57,7 @@ class Tick:
         phase: Such as ``round 1 of 3, nfs, measured``.
         left_s: Time left in the segment; None when transactions end it.
         done_share: How much of a segment that ends by itself is done, where it is known.
+        more_s: About how long the run takes until it has decided, where that is known.
         laid_out_bytes: How much is written of the files that a job lays out before it begins.
     """
 
@@ -69,6 +70,7 @@ class Tick:
     done_share: float | None = None
     laid_out_bytes: int | None = None
     target: int = 0
+    more_s: float | None = None
 
 
 class ProgressDisplay(Protocol):
@@ -285,6 +287,8 @@ def _state(tick: Tick) -> str:
     parts = ["", format_many(tick.users, "user"), *rate, format_many(errors, "error")]
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")
+    if tick.more_s is not None:
+        parts.append(f"about {format_about(tick.more_s)} more")
     if tick.done_share is not None:
         parts.append(f"{min(tick.done_share, 1):.0%} of the events done")
     return ", ".join(parts)

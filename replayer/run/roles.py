@@ -208,10 +208,12 @@ DEFAULTS: dict[str, object] = {
 NOTHING = (None, False, "")
 REPLAYS = ("check_order", "event_log", "pace", "speed", "rate", "loops", "requests")
 CHANGES = ("changes",)
+DECIDING = ("precision", "budget")
 ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
     *("on_lost_worker", "expect_workers", "json", "json_file", "html_file", "spawn_rate"),
+    *DECIDING,
 )
 """Options of Locust's are among them: a worker has figures of its own part alone."""
 WORKERS = ("remount_command", "reuse")
@@ -265,6 +267,7 @@ def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             "is not for the web page",
             "start replays on its Traces page",
         )
+        yield DECIDING, "is not for the web page", "its runs have a fixed length"
     elif options.trace is None:
         yield REPLAYS, "needs a trace, and none is replayed", "add --trace, or leave it out"
     if not page and not options.worker and options.scenario is None:

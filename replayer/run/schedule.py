@@ -5,6 +5,10 @@ Pure: what to run when. The controller does it.
 
 from dataclasses import dataclass
 
+from replayer.errors import ReplayerError
+from replayer.measure.units import format_many, format_seconds
+from replayer.report.claims import CLAIM_ROUNDS
+
 ROUNDS_OF_SEVERAL = 3  # chosen: the fewest that give a median and a spread
 
 
@@ -22,6 +26,37 @@ class ScheduledSegment:
     round: int
     duration_ns: int | None
     title: str = "measured"
+
+
+def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:
+    """Return how long a round is of a run that goes on until it has decided, and the most rounds.
+
+    Args:
+        targets: How many have a turn in each round.
+        round_ns: The length of a turn that is wished.
+        budget_s: Measured time of all targets together.
+
+    Raises:
+        ReplayerError: The fewest rounds of the shortest length do not fit.
+    """
+    budget_ns = budget_s * _NS_PER_S
+    length_ns = max(min(round_ns, budget_ns // (targets * ROUNDS_IN_BUDGET)), SHORTEST_ROUND_NS)
+    most = min(budget_ns // (targets * length_ns), MOST_ROUNDS)
+    if most < CLAIM_ROUNDS:
+        shortest_s = SHORTEST_ROUND_NS // _NS_PER_S
+        least_s = CLAIM_ROUNDS * targets * shortest_s
+        message = (
+            f"--budget {budget_s}s: must be at least {least_s}s, for {CLAIM_ROUNDS} rounds of "
+            f"{format_seconds(shortest_s)} on {format_many(targets, 'target')}"
+        )
+        raise ReplayerError(message, hint="give more, or a fixed length with -t and --rounds")
+    return length_ns, most
+
+
+_NS_PER_S = 1_000_000_000
+ROUNDS_IN_BUDGET = 6  # chosen: twice the fewest, if targets differ little
+SHORTEST_ROUND_NS = 2 * _NS_PER_S  # chosen: two intervals of the timeline
+MOST_ROUNDS = 1_000  # as --rounds
 
 
 def default_rounds(targets: int) -> int:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.errors import ReplayerError
+from replayer.measure.health import UntilDecided
 from replayer.measure.run import DatasetPart
 from replayer.ops import ALTERING
 from replayer.plan.compile import compile_plan
@@ -54,6 +55,7 @@ class Workload:
         thresholds: Texts and where each was written.
         pace: How transactions follow each other, in words.
         parts: Datasets of which less than the whole is used.
+        until: When it ends, if that is by what was measured.
     """
 
     plan: Plan
@@ -64,6 +66,7 @@ class Workload:
     thresholds: tuple[tuple[str, str], ...]
     pace: str
     parts: tuple[DatasetPart, ...] = ()
+    until: UntilDecided | None = None
 
     @property
     def events(self) -> int | None:

@@ -29,6 +29,7 @@ from replayer.measure.run import (
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
 from replayer.measure.verification import Verification
+from replayer.report.decision import plan_looks
 from replayer.run.caches import CacheProcedure
 from replayer.run.replays import describe_replay
 from replayer.run.targets import NamedTarget
@@ -121,9 +122,14 @@ class RunWriter:
         run = self._run
         if run is None:
             return None
+        load = run.load
         if ending.users is not None:
-            load = run.load.model_copy(update={"users": ending.users})
-            run = run.model_copy(update={"load": load})
+            load = load.model_copy(update={"users": ending.users})
+        if load.until is not None and ending.rounds:
+            each_s = (load.duration_s or 0.0) / load.rounds
+            length = {"rounds": ending.rounds, "duration_s": each_s * ending.rounds}
+            load = load.model_copy(update=length)
+        run = run.model_copy(update={"load": load})
         ended = finish(
             run,
             ending.status,
@@ -157,6 +163,7 @@ class RunEnding:
         task_failures: What tasks of a locustfile, or its load shape, raised.
         users: How many there were, where that was not known before.
         user_kinds: Which they were, where a locustfile brought some.
+        rounds: How many were begun; 0: none.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -169,6 +176,7 @@ class RunEnding:
     task_failures: tuple[TaskFailure, ...] = ()
     users: int | None = None
     user_kinds: tuple[UserKind, ...] = ()
+    rounds: int = 0
 
 
 @dataclass(frozen=True)
@@ -244,4 +252,6 @@ def load_facts(work: Workload, rounds: int) -> LoadFacts:
         transactions_per_user=work.transactions_per_user,
         warm_up_s=work.warm_up_ns / NS_PER_S,
         ramp_up_s=work.ramp_up_ns / NS_PER_S,
+        looks=1 if work.until is None else len(plan_looks(work.until.most_rounds)),
+        until=work.until,
     )

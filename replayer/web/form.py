@@ -142,6 +142,7 @@ class RunForm:
         return replace(
             self.settings,
             cache=cache,
+            ends_early=False,
             output=None,
             runs=self.runs,
             targets=chosen if self.settings.targets else (),

@@ -163,8 +163,8 @@ def test_errors_that_nobody_expects_fail_a_run_without_thresholds(shell: Shell) 
 
 
 def test_several_targets_take_turns_in_three_rounds_and_are_ranked(shell: Shell) -> None:
-    places = [f"{name}={shell.target(name)}" for name in ("one", "two")]
-    done = shell.run(*("run", "tiny.yaml", "--target", places[0], "--target", places[1], "--json"))
+    places = [f"--target={name}={shell.target(name)}" for name in ("one", "two")]
+    done = shell.run("run", "tiny.yaml", *places, "-t", "1s", "--json")
     assert done.went_well, done.err
     document = done.document()
     assert document["load"]["rounds"] == 3
@@ -219,7 +219,7 @@ def test_each_cache_state_is_reached_and_its_procedure_recorded(shell: Shell, st
 def test_files_in_memory_are_said_to_be_never_cold(shell: Shell) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         targets = ("--target", f"memory={memory}", "--target", f"disk={shell.target()}")
-        done = shell.run("run", "look.yaml", "--cache", "cold", "--json", *targets)
+        done = shell.run("run", "look.yaml", "-t", "1s", "--cache", "cold", "--json", *targets)
     told = [each["message"] for each in done.document()["warnings"]]
     assert "memory is in memory (tmpfs): its files are never cold" in told
 

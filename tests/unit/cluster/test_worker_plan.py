@@ -18,6 +18,7 @@ TOLD: dict[str, Any] = {
     "users": 4,
     "run_time_s": 10,
     "rounds": 1,
+    "segment_ns": 10_000_000_000,
     "seed": 7,
     "changes": ["mix.look=1"],
     "cache": "warm",

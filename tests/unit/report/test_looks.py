@@ -1,5 +1,6 @@
 """Runs that end as soon as they have decided, of known truth: how often they are wrong, or late."""
 
+import re
 import sys
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,12 +10,16 @@ import pytest
 
 from replayer._native import Histogram
 from replayer.analysis.slots import Distribution, Slots, Subject
+from replayer.measure.health import UntilDecided
+from replayer.measure.run import Run
 from replayer.measure.summarise import statistics_of
 from replayer.measure.summary import RoundSummary, TargetSummary, TransactionSummary
 from replayer.report.answer import DIFFERS
 from replayer.report.claims import lie_apart
-from replayer.report.decision import PRECISION, find_open, plan_looks
+from replayer.report.decision import PRECISION, find_open, plan_looks, say_ended
 from replayer.report.ranking import Entrant, RunRanking, rank_entrants
+from replayer.verdict.threshold import parse_threshold
+from tests.unit.runs import make_load, make_run
 
 SEEDS = pytest.mark.parametrize(
     "seeds", [range(200), pytest.param(range(1_000), marks=pytest.mark.nightly)], ids=len
@@ -263,3 +268,59 @@ def test_two_rounds_of_each_lie_apart_if_they_do_not_overlap() -> None:
     assert not lie_apart([1, 2, 3], [3, 4, 5])
     assert lie_apart([*range(30)], [*range(20, 50)])
     assert not lie_apart([*range(30)], [*range(3, 33)])
+
+
+def ended_run(truth: Truth, rounds: int) -> Run:
+    until = UntilDecided(precision=PRECISION, budget_s=300.0, most_rounds=truth.most)
+    return make_run(load=make_load(rounds=rounds, until=until))
+
+
+def test_a_run_says_that_it_stopped_as_it_had_decided() -> None:
+    truth = Truth(2, 0.03, slower=1.5)
+    rounds, ranking = SimulatedRun(truth, 1).ended()
+    run = ended_run(truth, rounds)
+    assert say_ended(run, ranking, proves=True) == "stopped after 3 rounds: decided"
+    assert say_ended(run, ranking, proves=False) == "stopped after 3 rounds"
+    interrupted = run.model_copy(update={"status": "interrupted"})
+    assert say_ended(interrupted, ranking, proves=True) is None
+    assert say_ended(make_run(), ranking, proves=True) is None
+
+
+def test_a_run_whose_budget_is_spent_says_how_well_it_knows_and_which_budget_would_do() -> None:
+    truth = Truth(2, 0.1, transactions=2)
+    said = say_ended(
+        ended_run(truth, truth.most), SimulatedRun(truth, 1).rank(truth.most), proves=True
+    )
+    assert said is not None
+    found = re.fullmatch(
+        "the budget of 5 min is spent: p(50|95) is known to ±(1[0-9](.[0-9])?) % only; "
+        "--budget ([0-9]+)m would do",
+        said,
+    )
+    assert found is not None, said
+    assert 5 < int(found[4]) <= 25
+
+
+def test_the_figure_of_a_limit_is_decided_too_and_others_are_not_waited_for() -> None:
+    run = SimulatedRun(Truth(2, 0.03, transactions=2), 3)
+    rounds, ranking = run.ended()
+    limit = parse_threshold("login.p99 < 1s", "--threshold")
+    assert find_open(ranking, (), 0.1, rounds) is None
+    tight = find_open(ranking, [limit], 0.001, rounds)
+    assert tight is not None
+    wide = dict(figure_widths(ranking))
+    between = (max(wide["all transactions", name] for name in TOLD) + 1e-9) * 1.0
+    found = find_open(ranking, [limit], between, rounds)
+    assert (found is not None) == (wide["login", "p99"] > between)
+
+
+def figure_widths(ranking: RunRanking) -> list[tuple[tuple[str, str], float]]:
+    return [
+        (
+            (each.subject, each.figure),
+            max((row.ratio_high or 0) / (row.ratio or 1), (row.ratio or 1) / (row.ratio_low or 1))
+            - 1,
+        )
+        for each in ranking.figures
+        for row in each.standings[1:]
+    ]

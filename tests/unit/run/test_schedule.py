@@ -1,9 +1,11 @@
 """The order of segments."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.run.schedule import default_rounds, make_schedule
+from replayer.errors import ReplayerError
+from replayer.run.schedule import default_rounds, fit_rounds, make_schedule
 
 COUNTS = st.integers(1, 5)
 
@@ -22,3 +24,29 @@ def test_a_segment_lasts_as_long_as_the_plan_says(targets: int, rounds: int, eac
 
 def test_one_target_has_one_round_and_several_have_three() -> None:
     assert [default_rounds(targets) for targets in (1, 2, 3)] == [1, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("targets", "wished_s", "budget_s", "length_s", "most"),
+    [
+        (2, 10, 300, 10, 15),
+        (2, 20, 300, 20, 7),
+        (2, 60, 300, 25, 6),  # six rounds fit at least
+        (4, 20, 300, 12.5, 6),
+        (2, 0.1, 300, 2, 75),  # none is shorter than two intervals
+        (2, 10, 20, 2, 5),
+        (2, 10, 36_000, 10, 1_000),
+    ],
+)
+def test_rounds_are_as_long_as_wished_if_enough_of_them_fit(
+    targets: int, wished_s: float, budget_s: int, length_s: float, most: int
+) -> None:
+    found = fit_rounds(targets, round(wished_s * 1e9), budget_s)
+    assert found == (round(length_s * 1e9), most)
+    assert targets * most * length_s <= budget_s or most == 1_000
+
+
+def test_a_budget_for_less_than_three_rounds_is_refused() -> None:
+    with pytest.raises(ReplayerError, match="must be at least 24s, for 3 rounds of 2 s on 4"):
+        fit_rounds(4, 10**10, 23)
+    assert fit_rounds(4, 10**10, 24) == (2 * 10**9, 3)
