@@ -34,7 +34,7 @@ PROGRAM = CommandHelp(
         """,
 )
 
-_LOAD = ("--target", "--users", "--run-time", "--cache", "--rounds", "--threshold")
+_LOAD = ("--target", "--users", "--run-time", "--cache", "--budget", "--rounds", "--threshold")
 _RESULTS = ("--details", "--html", "--json", "--output")
 
 COMMANDS = {

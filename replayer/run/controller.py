@@ -253,7 +253,6 @@ class PhaseController:
             # Those who hang can take no part in another turn, and would be missed there.
             if self._is_ending() or self._client.stuck_users():
                 break
-            self.rounds = segment.round + 1
             self._run_segment(segment)
             if self._has_decided(segment):
                 break
@@ -276,6 +275,7 @@ class PhaseController:
             self._wait_for_users(segment)
         warm_up_ns = self._terms.warm_up_ns
         self._client.begin(segment, FOREVER_NS if ramped else warm_up_ns)
+        self.rounds = segment.round + 1
         began_s = time.monotonic()
         try:
             if ramped:

@@ -1,11 +1,13 @@
 """Runs of several targets that go on until they have decided."""
 
+import json
+import signal
 import tempfile
 from pathlib import Path
 
 import pytest
 
-from tests.behaviour.shell import Shell
+from tests.behaviour.shell import Shell, Until
 
 SYNCED = """\
 name: synced
@@ -27,6 +29,12 @@ transactions:
 def two(shell: Shell) -> tuple[str, ...]:
     (shell.home / "synced.yaml").write_text(SYNCED)
     return tuple(f"--target={name}={shell.target(name)}" for name in ("one", "two"))
+
+
+def turns_begun(run: Path) -> int:
+    events = run / "events.jsonl"
+    lines = events.read_text().splitlines() if events.exists() else []
+    return sum('"measured"' in line and '"phase"' in line for line in lines)
 
 
 def test_a_large_difference_is_decided_after_three_rounds(shell: Shell) -> None:
@@ -61,6 +69,19 @@ def test_workers_go_on_until_their_run_is_decided(shell: Shell) -> None:
     load = shell.run("report", "out", "--format", "json").document()["load"]
     assert (load["rounds"], load["looks"]) == (3, 1), done.err
     assert done.code in {0, 4}, done.err
+
+
+def test_a_run_that_is_interrupted_has_the_rounds_that_were_begun(
+    shell: Shell, until: Until
+) -> None:
+    process = shell.start("run", "synced.yaml", *two(shell), "-o", "out", "--json")
+    until(lambda: turns_begun(shell.home / "out") > 2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    document = json.loads(out)
+    assert (process.returncode, document["status"]) == (4, "interrupted"), err
+    assert (document["load"]["rounds"], document["load"]["duration_s"]) == (2, 4)
+    assert document["ended_by"] is None
 
 
 @pytest.mark.parametrize(
