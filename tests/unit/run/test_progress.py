@@ -170,3 +170,14 @@ def test_quiet_progress_says_once_what_hangs() -> None:
     for age_s in (5.0, 6.0):
         progress.tick(replace(tick(), hanging=(Hang("user 3, stat of a/b", age_s),)))
     assert said.getvalue() == "hangs: user 3, stat of a/b, for 5 s\n"
+
+
+@pytest.mark.parametrize(
+    ("more_s", "says"),
+    [(40.0, "about 40 s more"), (119.0, "about 119 s more"), (240.0, "about 4 min more")],
+)
+def test_a_line_says_about_how_long_it_takes_until_a_run_has_decided(
+    more_s: float, says: str
+) -> None:
+    assert says in line_of(replace(tick(), left_s=3.0, more_s=more_s))
+    assert "more" not in line_of(tick())

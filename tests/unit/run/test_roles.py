@@ -101,6 +101,8 @@ def test_what_a_role_heeds_is_taken(given: dict[str, object]) -> None:
         ({}, "pace", "timed", "needs a trace"),
         (PAGE, "trace", "some/trace", "is not for the web page"),
         ({**PAGE, "trace": None}, "loops", 3, "is not for the web page"),
+        (PAGE, "budget", 60, "is not for the web page"),
+        (WORKER, "precision", 0.05, "has no effect on a worker"),
         ({"master": True}, "remount_command", "mount", "has no effect on a master"),
         ({"master": True}, "reuse", ["kept"], "has no effect on a master"),
         (WORKER, "threshold", ["errors == 0"], "has no effect on a worker"),
