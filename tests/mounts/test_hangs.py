@@ -347,7 +347,7 @@ def test_of_two_mount_points_the_one_that_hangs_is_named(remote: Remote, tmp_pat
     process = scene.shell.start("run", "tiny.yaml", "--target", f"share={other},{scene.mount}")
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert f"{scene.mount}: the mount did not answer" in said
+    assert f"{scene.mount}: the mount does not answer" in said
     assert list(other.iterdir()) == []
     remote.thaw()
 

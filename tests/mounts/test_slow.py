@@ -62,7 +62,7 @@ def test_the_doctor_says_how_far_it_came_on_a_mount_that_is_too_slow(
     assert process.returncode == 3, err
     assert "probe: no call was timed" in said
     assert "slow answered late: " in said
-    assert " of 66 files and folders made in 3" in said
+    assert " of 66 files and folders created in 3" in said
     assert list(slow.mount.iterdir()) == []
 
 

@@ -130,7 +130,7 @@ def few_inodes(stack: ExitStack, home: Path) -> Scene:
 @long
 def test_a_target_without_inodes_is_refused_before_anything_is_laid_out(few_inodes: Scene) -> None:
     done = few_inodes.shell.run(
-        *("run", "look.yaml", "--target", few_inodes.mount, "--set", "files.files=100")
+        *("run", "look.yaml", "--target", few_inodes.mount, "--set", "files.files=400")
     )
     assert done.code == 3
     assert "inodes" in done.err
@@ -168,7 +168,7 @@ def test_a_quota_that_ends_is_counted_and_the_folder_is_removed(
         pytest.skip(str(error))
     scene = make_scene(home / "shell", mount)
     write = "transactions.save.1.write.size=1MiB"
-    scene.begin("tiny.yaml", "-t", "5s", "--set", SAVES, "--set", write)
+    scene.begin("tiny.yaml", "-t", "20s", "--set", SAVES, "--set", write)
     scene.happens()
     ending = scene.end()
     assert ending.outcomes <= {"EDQUOT", "ENOSPC"}, ending.said

@@ -19,6 +19,7 @@ def zfs(stack: ExitStack, home: Path) -> tuple[Path, ...]:
 
 def limited_zfs(stack: ExitStack, home: Path, quota: int) -> Path:
     """Mount a file system that holds so many bytes at most: in our pool, or in one made for it."""
+    needs("zfs", "zfs-fuse")
     if not _works("zfs", "list", POOL):
         _pool(stack, home / "pool")
     name, mount = f"{POOL}/limited", home / "limited"
