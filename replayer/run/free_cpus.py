@@ -14,9 +14,11 @@ from pathlib import Path
 
 import psutil
 
+from replayer._native import clock_ns
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 from replayer.measure.cpus import read_cpu_time
-from replayer.measure.units import format_count, format_share
+from replayer.measure.health import SLOW_CLOCK_NS
+from replayer.measure.units import format_count, format_share, format_time_ns
 from replayer.run.interruption import Interruption
 from replayer.run.progress import ProgressDisplay
 
@@ -123,6 +125,13 @@ def read_quota(group: Path = _GROUP, groups: Path = _GROUPS) -> float | None:
     return min(quotas, default=None)
 
 
+def check_clock(progress: ProgressDisplay) -> None:
+    """Say where reading the clock takes a system call."""
+    cost_ns = clock_ns()
+    if cost_ns > SLOW_CLOCK_NS:
+        progress.say(f"clock: one reading costs {format_time_ns(cost_ns)}: short calls look longer")
+
+
 def check_cpus(progress: ProgressDisplay, interruption: Interruption, *, asks: bool) -> None:
     """Look at the CPUs, and say what keeps this run from deciding anything.
 
@@ -135,6 +144,7 @@ def check_cpus(progress: ProgressDisplay, interruption: Interruption, *, asks: b
         BusyMachineError: The person says so.
         InterruptedRunError: The user has had enough.
     """
+    check_clock(progress)
     use = look_at_cpus()
     if use.quota is not None and use.quota < use.cpus:
         progress.say(f"CPUs: a cgroup allows the time of {use.quota:g} of {use.cpus}")

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from replayer.run import free_cpus
 from replayer.run.free_cpus import CpuUse, find_busiest, look_at_cpus, read_quota
+from replayer.run.progress import SilentProgress
 from tests.processes import spinners
 
 
@@ -48,3 +50,14 @@ def test_the_smallest_quota_of_all_cgroups_counts(
     for path, text in quotas.items():
         (groups / path / "cpu.max").write_text(f"{text}\n")
     assert read_quota(tmp_path / "own", groups) == expected
+
+
+def test_a_clock_that_takes_a_system_call_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    progress = SilentProgress()
+    monkeypatch.setattr(progress, "say", said.append)
+    for cost_ns in (25.0, 1200.0):
+        monkeypatch.setattr(free_cpus, "clock_ns", lambda cost_ns=cost_ns: cost_ns)
+        free_cpus.check_clock(progress)
+    (line,) = said
+    assert line.startswith("clock: one reading costs 1.20 µs")
