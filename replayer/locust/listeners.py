@@ -35,7 +35,6 @@ from replayer.preflight import check_process
 from replayer.run.caches import refuse_idle_remount
 from replayer.run.controller import ControlledRun
 from replayer.run.exit_watchdog import watch_exit
-from replayer.run.free_cpus import check_cpus
 from replayer.run.interruption import Interruption
 from replayer.run.local_run import make_request, open_local_run
 from replayer.run.metrics import Meter, serve_metrics
@@ -189,7 +188,6 @@ def _open(environment: Environment, web_ui: "WebUI | None", settings: Settings) 
         request = make_request(LocustSpawner(environment), settings, observer, Interruption())
         refuse_idle_remount(request.workload.cache, settings.remount_command)
         request.interruption.watch()
-        check_cpus(observer.progress, request.interruption, asks=settings.asks)
         run = open_local_run(request, observer)
     hand_load_over(environment, run.request)
     _runs[environment] = run

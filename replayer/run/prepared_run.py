@@ -19,6 +19,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan.summary import describe_plan
 from replayer.run.caches import CacheProcedure, Remounted, choose_procedure, remount
+from replayer.run.free_cpus import check_cpus
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
 from replayer.run.options import Settings
@@ -139,6 +140,7 @@ def prepare_run(request: RunRequest) -> PreparedRun:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     check_procedure(procedure, request.rounds)
     check_targets(request)
+    check_cpus(request.progress, request.interruption, asks=settings.asks)
     works = layout_of(request)
     folder = create_run_folder(settings.output, settings.runs)
     writer = RunWriter(folder, workload.plan.document())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,9 @@ transactions:
 
 
 HERE = Path(__file__).parent
+BUSY = re.compile(
+    r"^busy: other programs use .*?will show the\s+client\n", re.DOTALL | re.MULTILINE
+)
 
 Process = subprocess.Popen[str] | ForkedProcess
 Until = Callable[[Callable[[], object]], None]
@@ -107,7 +111,8 @@ class Shell:
             process.kill()
             process.communicate()
             raise
-        return Done(process.returncode, out, err)
+        # Other tests run beside this one: that the machine is busy is no news.
+        return Done(process.returncode, out, BUSY.sub("", err))
 
     def target(self, name: str = "mount") -> Path:
         """Make a folder to run on."""

@@ -41,13 +41,13 @@ def test_a_large_difference_is_decided_after_three_rounds(shell: Shell) -> None:
     (shell.home / "synced.yaml").write_text(SYNCED)
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         targets = (f"--target=memory={memory}", f"--target=disk={shell.target()}")
-        done = shell.run("run", "synced.yaml", *targets, "-o", "out")
-    said = "runs until decided: at least 3 rounds of 2 s on each target, at most 5 min"
-    assert said in done.err
-    assert "stopped after 3 rounds" in done.out
+        done = shell.run("run", "synced.yaml", *targets, "--budget", "60s", "-o", "out")
+    said = "runs until decided: at least 3 rounds of 2 s on each target, at most 60 s"
+    assert said in " ".join(done.err.split())
     load = shell.run("report", "out", "--format", "json").document()["load"]
-    assert (load["rounds"], load["duration_s"], load["looks"]) == (3, 6, 11)
+    assert load["duration_s"] == 2 * load["rounds"]
     if done.code == 0:  # or else other programs kept the client from measuring
+        assert load["rounds"] == 3
         assert "Use memory: save takes" in done.out
         assert "stopped after 3 rounds: decided" in done.out
 
