@@ -52,6 +52,7 @@ def test_a_large_difference_is_decided_after_three_rounds(shell: Shell) -> None:
         assert "stopped after 3 rounds: decided" in done.out
 
 
+@pytest.mark.nightly
 def test_equal_targets_end_within_the_budget_and_say_how_well_they_are_known(shell: Shell) -> None:
     words = ("run", "synced.yaml", *two(shell), "-o", "out")
     done = shell.run(*words, "--budget", "20s", "--precision", "2%")
@@ -63,6 +64,7 @@ def test_equal_targets_end_within_the_budget_and_say_how_well_they_are_known(she
     assert " is known to \N{PLUS-MINUS SIGN}" in done.out
 
 
+@pytest.mark.nightly
 def test_workers_go_on_until_their_run_is_decided(shell: Shell) -> None:
     words = ("run", "synced.yaml", *two(shell), "-u", "2", "--processes", "2", "-o", "out")
     done = shell.run(*words, "--budget", "12s")

@@ -37,11 +37,23 @@ def _run_all(found: list[Block], folder: Path) -> None:
         assert done.returncode in RAN, block.text + done.stdout + done.stderr
 
 
+OFTEN = frozenset({"README.md", "docs/how-to/earlier-runs.md"})
+"""Run in CI; the commands of all others are parsed there, and run at night."""
 QUICK = [page for page in PAGES if any(not block.mark for block in blocks(page))]
 LONG = [page for page in PAGES if any(block.mark.startswith(NIGHTLY) for block in blocks(page))]
 
 
-@pytest.mark.parametrize("page", QUICK, ids=map(name_of, QUICK))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=name_of(page),
+            marks=[] if name_of(page) in OFTEN else [pytest.mark.nightly],
+        )
+        for page in QUICK
+    ],
+)
 def test_the_blocks_of_a_page_run(page: Path, tmp_path: Path) -> None:
     _run_all([block for block in blocks(page) if not block.mark], tmp_path)
 
