@@ -371,7 +371,10 @@ def test_clean_says_when_there_is_nothing_to_remove(shell: Shell) -> None:
     assert (done.code, done.err) == (0, "nothing to remove\n")
 
 
-@pytest.mark.parametrize("answer", [b"n\n", b"\n", b"\x03"])
+@pytest.mark.parametrize(
+    "answer",
+    [b"n\n", *(pytest.param(each, marks=pytest.mark.nightly) for each in (b"\n", b"\x03"))],
+)
 def test_on_a_busy_machine_a_person_is_asked_and_may_say_no(shell: Shell, answer: bytes) -> None:
     mount, shown = shell.target(), b""
     with spinners(3 * len(os.sched_getaffinity(0))):
