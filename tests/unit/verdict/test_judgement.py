@@ -368,10 +368,10 @@ def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
     )
 
 
-def late(folder: Path, lag_ns: int, loop: str) -> tuple[RunRecord, RunWriter]:
+def late(folder: Path, lag_ns: int, loop: str, own_ns: int = 10**6) -> tuple[RunRecord, RunWriter]:
     """Thirty pages that took 1 ms each, from their start, and began late."""
     writer = RunWriter(folder)
-    for part, ns in (("", 10**6 + lag_ns), (".service", 10**6), (".lag", lag_ns)):
+    for part, ns in (("", own_ns + lag_ns), (".service", own_ns), (".lag", lag_ns)):
         writer.record(f"0/0/measured/page/transaction{part}/ok/expected", [ns] * 30)
     return load_run(writer.write(make_run(load=make_load(loop=loop)))), writer
 
@@ -398,3 +398,11 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
 def test_a_little_lag_of_a_closed_loop_is_not_worth_a_word(tmp_path: Path) -> None:
     record, _ = late(tmp_path, 10**5, "closed")
     assert not [*pacing_warnings(record.run.load, summarise(record), None)]
+
+
+@pytest.mark.parametrize(("lag_us", "warnings"), [(150, 0), (300, 1)])
+def test_what_waking_a_cpu_takes_is_not_worth_a_word(
+    tmp_path: Path, lag_us: int, warnings: int
+) -> None:
+    record, _ = late(tmp_path, 1000 * lag_us, "closed", own_ns=80_000)
+    assert len([*pacing_warnings(record.run.load, summarise(record), None)]) == warnings
