@@ -36,6 +36,7 @@ LONGER = 1.05  # chosen: beyond what starting and ending users takes
 LONGER_S = 0.1  # chosen: the same for runs of seconds
 WAKING_NS = 250e3
 """Chosen: waking the idle CPU of a virtual machine takes some 120 us, which no user feels."""
+LATE_SAMPLES = 30  # chosen: one late begin among fewer makes most of their mean
 LATE_SHARE = 0.25  # chosen: beyond it a latency is as much the client's as a saturated one's
 
 
@@ -140,7 +141,9 @@ def _without_call(target: TargetSummary) -> Iterator[RunWarning]:
 def _woken_late(load: LoadFacts, target: TargetSummary, others: str | None) -> Iterator[RunWarning]:
     """Yield a warning if latencies are in large part lag, by the transaction where most is."""
     late_ones = (
-        found for found in target.overall.transactions if (found.lag.mean_ns or 0.0) > WAKING_NS
+        found
+        for found in target.overall.transactions
+        if found.count >= LATE_SAMPLES and (found.lag.mean_ns or 0.0) > WAKING_NS
     )
     shares = {late_share(load, found): found for found in late_ones}
     share = max(shares, default=0.0)
