@@ -57,7 +57,7 @@ class EngineClient(LoadClient):
         self._gauge = gauge
         self._pump: ResultPump | None = None
         self._segment: ScheduledSegment | None = None
-        self._requests: Requests = {}
+        self._requests: Requests | None = None  # in a measured phase
 
     def follow(self, pump: ResultPump) -> None:
         """Hear of intervals from a result pump."""
@@ -95,8 +95,11 @@ class EngineClient(LoadClient):
     def close_gauge(self) -> None:
         """It has ended."""
         self._gauge.close()
-        asked, segment = since(self._requests, read_requests(self._nfs_mounts())), self._segment
-        if asked and segment is not None:
+        before, self._requests, segment = self._requests, None, self._segment
+        if before is None or segment is None:  # the phase was never begun
+            return
+        asked = since(before, read_requests(self._nfs_mounts()))
+        if asked:
             told: dict[str, JsonValue] = {
                 "target": segment.target,
                 "round": segment.round,
