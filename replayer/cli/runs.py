@@ -5,6 +5,7 @@ import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from replayer.analysis.change_points import find_changes
@@ -55,7 +56,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         kept = {name: str(path) for name, path in kept_runs(arguments.folder).items()}
         runs = [_describe(past) for past in found]
-        print(json.dumps({"runs": runs, "kept": kept, "changes": changes}, indent=2))
+        print(
+            json.dumps(
+                {"runs": runs, "kept": kept, "changes": [asdict(each) for each in changes]},
+                indent=2,
+            )
+        )
         return 0
     if not found:
         print(f"no runs in {arguments.folder}", file=sys.stderr)
@@ -64,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
     style = Style.of(sys.stdout)
     for line in _table(shown, arguments.folder, style):
         print(style.fit(line))
-    for line in fold(map(_say_change, changes), style):
+    for line in fold(map(str, changes), style):
         print(style.fit(line))
     if len(found) > len(shown):
         print(f"{len(found) - len(shown)} older ones with --all", file=sys.stderr)
@@ -124,8 +130,31 @@ def _describe(past: PastRun) -> dict[str, object]:
     }
 
 
-def _changes(runs: Sequence[PastRun]) -> Iterator[dict[str, object]]:
-    """Yield since which run a median of the same work on the same target is another."""
+@dataclass(frozen=True)
+class SeriesChange:
+    """Since which run a median of the same work on the same target is another.
+
+    Attributes:
+        what: Of what the median is.
+        ratio: How many times as long it is since.
+        runs: How many the series has.
+    """
+
+    scenario: str
+    target: str
+    what: str
+    since: str
+    ratio: float
+    runs: int
+
+    def __str__(self) -> str:
+        return (
+            f"changed  {self.scenario} on {self.target}: since {self.since} the median of "
+            f"{self.what} is {format_ratio(self.ratio)} times as long ({self.runs} runs)"
+        )
+
+
+def _changes(runs: Sequence[PastRun]) -> Iterator[SeriesChange]:
     series: dict[tuple[str, str, str], list[tuple[str, float]]] = defaultdict(list)
     names = {past.run.plan.fingerprint: past.run.plan.name for past in runs}
     for past in reversed(runs):
@@ -135,20 +164,5 @@ def _changes(runs: Sequence[PastRun]) -> Iterator[dict[str, object]]:
                 series[key].append((past.name, each.p50_ns))
     for (fingerprint, target, what), points in series.items():
         for change in find_changes([value for _, value in points]):
-            yield {
-                "scenario": names[fingerprint],
-                "target": target,
-                "what": what,
-                "since": points[change.place][0],
-                "ratio": change.ratio,
-                "runs": len(points),
-            }
-
-
-def _say_change(change: dict[str, object]) -> str:
-    ratio = change["ratio"]
-    assert isinstance(ratio, float)  # noqa: S101 - made above
-    return (
-        f"changed  {change['scenario']} on {change['target']}: since {change['since']} the median "
-        f"of {change['what']} is {format_ratio(ratio)} times as long ({change['runs']} runs)"
-    )
+            since = points[change.place][0]
+            yield SeriesChange(names[fingerprint], target, what, since, change.ratio, len(points))

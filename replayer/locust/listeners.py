@@ -44,7 +44,7 @@ from replayer.run.options import (
     add_options,
     add_replay_options,
     add_scenario_options,
-    parse_run_time,
+    read_run_time,
 )
 from replayer.run.progress import Observer, at_the_terminal
 from replayer.run.roles import (
@@ -125,7 +125,7 @@ def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is u
     parser.error = partial(_refuse_words, parser.prog)
     for action in parser._actions:  # noqa: SLF001 - its own refusal names no value
         if action.type is timespan:
-            action.type = _read_time
+            action.type = read_run_time
 
 
 def _refuse_words(program: str, message: str) -> NoReturn:
@@ -133,18 +133,6 @@ def _refuse_words(program: str, message: str) -> NoReturn:
     command = "locust" if program == "__main__.py" else program
     error = ReplayerError(message, hint=f"see {command} --help")
     _leave(in_lines(error), ReplayerError.exit_code)
-
-
-def _read_time(text: str) -> int:
-    """Read a time of Locust's options into seconds.
-
-    Raises:
-        argparse.ArgumentTypeError: It is none.
-    """
-    try:
-        return parse_run_time(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:

@@ -9,6 +9,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
@@ -154,41 +155,32 @@ def _read_loops(text: str) -> int:
     return int(text)
 
 
-def _read_tolerance(text: str) -> float:
+CacheState = Literal["as-is", "cold", "warm"]
+DEFAULT_BUDGET_S = 300  # chosen: who waits for an answer goes for a coffee
+_PRECISIONS = (0.01, 1.0)
+_TOLERANCES = (0.0, 10.0)
+
+
+def _read_percentage(text: str, bounds: tuple[float, float], example: str) -> float:
+    least, most = bounds
     try:
         share = float(text.removesuffix("%")) / 100
     except ValueError:
         share = -1.0
-    if not 0 <= share <= _MOST_TOLERANCE:
+    if not least <= share <= most:
         message = (
-            f"must be a percentage from 0% to {_MOST_TOLERANCE:.0%}, such as 15%, got {text!r}"
+            f"must be a percentage from {least:.0%} to {most:.0%}, such as {example}, got {text!r}"
         )
         raise argparse.ArgumentTypeError(message)
     return share
 
 
-_MOST_TOLERANCE = 10.0
+def read_run_time(text: str) -> int:
+    """Read a time of Locust's options into seconds.
 
-CacheState = Literal["as-is", "cold", "warm"]
-DEFAULT_BUDGET_S = 300  # chosen: who waits for an answer goes for a coffee
-_LEAST_PRECISION, _MOST_PRECISION = 0.01, 1.0
-
-
-def _read_precision(text: str) -> float:
-    try:
-        share = float(text.removesuffix("%")) / 100
-    except ValueError:
-        share = 0.0
-    if not _LEAST_PRECISION <= share <= _MOST_PRECISION:
-        message = (
-            f"must be a percentage from {_LEAST_PRECISION:.0%} to {_MOST_PRECISION:.0%}, such as "
-            f"10%, got {text!r}"
-        )
-        raise argparse.ArgumentTypeError(message)
-    return share
-
-
-def _read_budget(text: str) -> int:
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
     try:
         return parse_run_time(text)
     except ValueError as error:
@@ -378,14 +370,14 @@ def add_procedure_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--precision",
-        type=_read_precision,
+        type=partial(_read_percentage, bounds=_PRECISIONS, example="10%"),
         metavar="PERCENT",
         help="end when each ratio of p50 and p95 leaves out 1 or is known so well (default: "
         f"{PRECISION:.0%}%); for several targets without -t and --rounds",
     )
     parser.add_argument(
         "--budget",
-        type=_read_budget,
+        type=read_run_time,
         metavar="TIME",
         help="measured time of all targets together until then, at most (default: "
         f"{DEFAULT_BUDGET_S // 60}m)",
@@ -416,7 +408,7 @@ def add_result_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--tolerance",
-        type=_read_tolerance,
+        type=partial(_read_percentage, bounds=_TOLERANCES, example="15%"),
         metavar="PERCENT",
         help=f"how much slower it may be, such as 15%% (default: {TOLERANCE:.0%}%)",
     )

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TYPE_CHECKING
 
+from replayer.errors import EXIT_INCONCLUSIVE
 from replayer.measure.summary import by_size
 from replayer.measure.units import AT_LEAST, format_count, format_number, format_time_ns
 from replayer.report.claims import CLAIM_ROUNDS
@@ -20,6 +22,9 @@ from replayer.study.flow import exit_code_of
 from replayer.study.journal import Journal
 from replayer.study.model import Study
 from replayer.study.results import Filled, ResultLine, ResultRow, StandOut, StepVerdict
+
+if TYPE_CHECKING:
+    from replayer.measure.run import Outcome
 
 DASH = "\N{EN DASH}"
 STORED = "writes are in"
@@ -256,12 +261,13 @@ def render_study_screen(
 
 def _verdict(study: Study, journal: Journal, remarks: Remarks, style: Style) -> str:
     code = exit_code_of(study, journal)
-    outcome = {0: "pass", 4: "inconclusive"}.get(code, "fail")
+    outcomes: dict[int, Outcome] = {0: "pass", EXIT_INCONCLUSIVE: "inconclusive"}
+    outcome = outcomes.get(code, "fail")
     passed = Counter(found.outcome for found in remarks.verdicts)["pass"]
     text = f"{outcome.upper()}  study {study.letter} ({study.name}): "
     text += f"{passed} of {len(study.steps)} steps prove their figures"
     shown = text + (f"  (exit code {code})" if code else "")
-    return style.paint(shown, outcome)  # type: ignore[arg-type] # one of the three roles
+    return style.paint(shown, outcome)
 
 
 def _value(table: Filled, row: ResultRow) -> float:
