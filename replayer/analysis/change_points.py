@@ -13,8 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["LEAST_RUNS", "ChangePoint", "find_changes"]
-
 LEAST_RUNS = 8  # chosen: with fewer, random order is as extreme too often
 LEAST_SIDE = 3
 """Chosen: one or two odd runs are no change."""

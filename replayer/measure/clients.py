@@ -12,17 +12,6 @@ from pydantic import Field
 from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.health import Health
 
-__all__ = [
-    "Client",
-    "ClientLoss",
-    "ClientShare",
-    "TaskFailure",
-    "UserKind",
-    "add_task_failures",
-    "machines_of",
-    "with_kinds",
-]
-
 
 class ClientShare(Frozen):
     """How much of a figure came from one client."""

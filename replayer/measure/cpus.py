@@ -12,15 +12,6 @@ from pathlib import Path
 
 from replayer.measure.facts import MachineFacts, parse_cpu_list
 
-__all__ = [
-    "CpuTime",
-    "busiest_shares",
-    "count_cpus",
-    "differ_in_cpus",
-    "read_cpu_time",
-    "share_of_all",
-]
-
 Cpus = frozenset[tuple[str, int]]
 """Each with its host: those of two hosts are never the same."""
 Used = tuple[MachineFacts, float, float]

@@ -21,20 +21,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from replayer.errors import ReplayerError
 from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
 
-__all__ = [
-    "PATTERN",
-    "Frozen",
-    "Limits",
-    "MachineFacts",
-    "MountFacts",
-    "SpaceFacts",
-    "collect_facts",
-    "collect_machine",
-    "filesystem_of",
-    "format_cpu_list",
-    "parse_cpu_list",
-]
-
 
 class Frozen(BaseModel):
     """A validated value that does not change; unknown keys are refused, in files as in code."""

@@ -10,8 +10,6 @@ from typing import Literal
 
 from replayer.measure.facts import Frozen, MountFacts
 
-__all__ = ["Guarantee", "Writing", "guarantee_of", "place_of"]
-
 Place = Literal["memory", "client cache", "daemon", "server", "device", "unknown"]
 DirectPlace = Literal[Place, "device, not flushed", "server, not flushed"]
 Writing = Literal["buffered", "flushed", "direct", "synchronous"]

@@ -12,20 +12,6 @@ from replayer.measure.cpus import count_cpus
 from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.units import format_factor, format_time_ns
 
-__all__ = [
-    "LOOPS",
-    "SHOWN_SHARE",
-    "Health",
-    "LoadFacts",
-    "RunWarning",
-    "UntilDecided",
-    "health_warnings",
-    "is_of_the_client",
-    "relief_from_others",
-    "saturated",
-    "say_saturated",
-]
-
 BUSY_CPU_SHARE = 0.9  # chosen: Locust's own limit for 'CPU usage above 90%'
 WAITING_SHARE = (
     0.1  # chosen: a tenth of the time in calls spent waiting for a CPU shifts a p95 visibly

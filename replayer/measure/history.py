@@ -18,17 +18,6 @@ from replayer.measure.run import Run
 from replayer.measure.runfolder import PARENT, writing_to
 from replayer.paths import UnaskablePathError, exists, is_file, is_folder, is_link
 
-__all__ = [
-    "RUN_HELP",
-    "PastRun",
-    "find_run",
-    "keep_run",
-    "kept_runs",
-    "list_runs",
-    "previous_of",
-    "run_names",
-]
-
 MOST_RUNS = 200
 """Chosen: the newest ones; nobody reads a longer list."""
 MOST_NAMED = 4  # chosen: runs that a hint names

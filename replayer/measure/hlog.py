@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 from replayer import _native
 from replayer._native import Histogram, Row
 
-__all__ = [
-    "Key",
-    "Log",
-    "Segment",
-    "Slices",
-    "Span",
-    "bin_ns",
-    "covered_s",
-    "join_spans",
-    "read_log",
-    "read_slices",
-    "row_of",
-]
-
 Phase = Literal["warm-up", "measured"]
 
 Floats = NDArray[np.float64]

@@ -7,8 +7,6 @@ plan said nothing.
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["by_weight", "has_think_time", "planned_shares"]
-
 Plan = Mapping[str, Any]
 
 

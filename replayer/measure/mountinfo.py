@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-__all__ = ["Mount", "load_mountinfo", "mount_of", "parse_mountinfo"]
-
 MOUNTINFO = Path("/proc/self/mountinfo")
 
 _OCTAL = re.compile(r"\\([0-7]{3})")

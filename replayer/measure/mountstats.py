@@ -10,8 +10,6 @@ from pathlib import Path
 
 from replayer.measure.facts import Frozen
 
-__all__ = ["NFS_EVENT", "RequestCounts", "Requests", "added_up", "read_requests", "since"]
-
 NFS_EVENT = "nfs requests"
 """The kind of the events in which a run folder keeps them, one for each measured phase."""
 FILE = Path("/proc/self/mountstats")

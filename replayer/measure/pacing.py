@@ -22,16 +22,6 @@ from replayer.measure.units import (
     format_time_ns,
 )
 
-__all__ = [
-    "cut_share",
-    "late_share",
-    "pacing_warnings",
-    "say_cut",
-    "say_unbegun",
-    "say_unfinished",
-    "unbegun_share",
-]
-
 LONGER = 1.05  # chosen: beyond what starting and ending users takes
 LONGER_S = 0.1  # chosen: the same for runs of seconds
 WAKING_NS = 250e3

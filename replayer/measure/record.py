@@ -21,9 +21,6 @@ from replayer.measure.run import FORMAT, Process, Run, is_alive, is_elsewhere
 from replayer.measure.timeline import Columns, Seconds, read_timeline
 from replayer.paths import UnaskablePathError, is_folder
 
-__all__ = ["Ending", "Event", "Losses", "RunRecord", "find_damage", "load_run", "read_events"]
-
-
 _Counts = Mapping[Key, int]
 
 

@@ -8,20 +8,6 @@ from typing import Literal
 
 from replayer.measure.facts import Frozen
 
-__all__ = [
-    "Counted",
-    "Divergence",
-    "DivergenceCount",
-    "OrderFacts",
-    "PastEvent",
-    "ReplayFacts",
-    "ReplayResults",
-    "ReplayedTarget",
-    "ReplayedTrace",
-    "ReplayedTransaction",
-    "counted",
-]
-
 
 class Counted(Frozen):
     """How often something of a name was met."""

@@ -22,32 +22,6 @@ from replayer.measure.replay import ReplayFacts
 from replayer.measure.summary import Summary
 from replayer.measure.verification import Verification
 
-__all__ = [
-    "FORMAT",
-    "Baseline",
-    "BaselineFigure",
-    "CacheFacts",
-    "Confinement",
-    "DatasetPart",
-    "Headline",
-    "Outcome",
-    "PlanFacts",
-    "Process",
-    "Run",
-    "StatedThreshold",
-    "Status",
-    "Target",
-    "collect_target",
-    "describe_owner",
-    "finish",
-    "is_alive",
-    "is_elsewhere",
-    "part_in_words",
-    "this_process",
-    "utc_text",
-    "with_results",
-]
-
 FORMAT: Final = 1
 
 Status = Literal["running", "finished", "interrupted", "failed"]

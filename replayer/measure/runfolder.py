@@ -20,8 +20,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure.run import Run
 from replayer.paths import replace_content
 
-__all__ = ["PARENT", "RunFolder", "create_run_folder", "event_line", "writing_to"]
-
 PARENT = Path("replayer-runs")
 """Where run folders are made unless a person says otherwise."""
 

@@ -29,17 +29,6 @@ from replayer.measure.summary import (
     by_size,
 )
 
-__all__ = [
-    "OUTSIDE",
-    "Of",
-    "latencies_of",
-    "samples_of",
-    "spans_of",
-    "statistics_of",
-    "summarise",
-    "unfinished_of",
-]
-
 
 def spans_of(
     record: RunRecord, segment: Segment, transaction: str, op: str | None = None

@@ -15,22 +15,6 @@ from pydantic import Field
 from replayer.measure.facts import Frozen
 from replayer.ops import names_where
 
-__all__ = [
-    "PERCENTILE_SAMPLES",
-    "WAITS",
-    "OutcomeSummary",
-    "Performance",
-    "RoundSummary",
-    "Statistics",
-    "Summary",
-    "Sweep",
-    "TargetSummary",
-    "TransactionSummary",
-    "by_size",
-    "find_sweeps",
-    "samples_needed",
-]
-
 WAITS = names_where(lambda op: "wait" in op.flags)
 """Steps that are timed as ops, but are no calls."""
 

@@ -17,9 +17,6 @@ from numpy.typing import NDArray
 
 from replayer.measure.hlog import Key, Segment, Span
 
-__all__ = ["COLUMNS", "Columns", "Seconds", "TimelineRow", "read_timeline"]
-
-
 COLUMNS = (
     "start_s",
     "end_s",

@@ -3,23 +3,6 @@
 Text only; nothing is measured or compared with what is printed here.
 """
 
-__all__ = [
-    "AT_LEAST",
-    "format_at_least_ns",
-    "format_bytes",
-    "format_count",
-    "format_duration",
-    "format_factor",
-    "format_many",
-    "format_number",
-    "format_rate",
-    "format_ratio",
-    "format_seconds",
-    "format_share",
-    "format_time_ns",
-    "format_times",
-]
-
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
 _COUNTS = ((1, ""), (10**3, "k"), (10**6, "M"), (10**9, "G"))

@@ -6,8 +6,6 @@ returned something else than what was written are outcomes of their ops, in ever
 
 from replayer.measure.facts import Frozen
 
-__all__ = ["LastReading", "Verification", "WrongBlocks", "WrongFile"]
-
 
 class WrongBlocks(Frozen):
     """Blocks of 4 KiB, or what was read of them, that were wrong; those of the warm-up too."""

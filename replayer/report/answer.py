@@ -14,8 +14,6 @@ from replayer.report.document import Claim, ComparedFigure, ComparisonRow, Unran
 from replayer.report.ranking import FigureName, RunRanking
 from replayer.verdict.judgement import Verdict
 
-__all__ = ["DIFFERS", "answer", "begin_line", "decide"]
-
 FAR = 2.0  # chosen: users of a busy client wait in calls on all targets, and ratios shrink
 MOST_SUBJECTS = 3  # chosen: kinds of work that have a sentence each
 _TOLD: tuple[FigureName, ...] = ("p50", "p95")

@@ -40,15 +40,6 @@ from replayer.report.server import describe_server
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import wrapped
 
-__all__ = [
-    "LINES",
-    "Note",
-    "answer_lines",
-    "fill_screen",
-    "render_comparison_screen",
-    "render_first_screen",
-]
-
 LINES = 40
 """Of a first screen, for up to four targets: what a terminal shows without scrolling."""
 _SHARE = ": "  # between a transaction and its share of all

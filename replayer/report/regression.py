@@ -20,8 +20,6 @@ from replayer.report.plan_changes import work_in, work_of
 from replayer.report.ranking import Side, entrants_of, rank_entrants
 from replayer.verdict.judgement import judge
 
-__all__ = ["KeptRun", "check_kept_run", "judged_against"]
-
 _FIGURES = frozenset({"p50", "p95"})
 _AFTER, _BEFORE = "this run", "the kept run"
 TOLERANCE = 0.1

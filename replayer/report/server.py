@@ -11,14 +11,6 @@ from replayer.measure.units import format_count, format_number, format_share, fo
 from replayer.report.document import RequestKind, ServerRequests
 from replayer.report.style import Column, Style, lay_out_grid
 
-__all__ = [
-    "SERVER_TITLES",
-    "describe_server",
-    "find_server_requests",
-    "lay_out_server",
-    "server_rows",
-]
-
 _NAMES = frozenset({"GETATTR", "ACCESS", "LOOKUP"})
 """What caches of names and attributes save."""
 _MANY = 0.5  # chosen: from this share on, nothing else would save as much
