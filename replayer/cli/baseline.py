@@ -166,16 +166,14 @@ def _parse_size(text: str) -> Size:
     except PydanticCustomError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if size_bytes < 1:
-        message = f"must be at least 1B, got {text}"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"must be at least 1B, got {text}")
     return Size(size_bytes, None)
 
 
 def _parse_time(text: str) -> float:
     seconds = _parse_seconds(text)
     if not 1 <= seconds < math.inf:
-        message = f"must be at least 1s, got {text}"
-        raise argparse.ArgumentTypeError(message)
+        raise argparse.ArgumentTypeError(f"must be at least 1s, got {text}")
     return seconds
 
 

@@ -86,8 +86,7 @@ def _keep(words: Sequence[str], folder: Path) -> int:
     path = find_run(word, folder)
     record = load_run(path)
     if record.status == "running":
-        message = f"{path}: the run has not ended yet"
-        raise ReplayerError(message, hint="keep it once it has ended")
+        raise ReplayerError(f"{path}: the run has not ended yet", hint="keep it once it has ended")
     before = keep_run(name, path.absolute(), folder)
     was = f" (before: {before.name})" if before is not None else ""
     print(f"{name} is {path.name}{was}")

@@ -61,12 +61,11 @@ def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
             raise ReplayerError(message, hint="install the same version of replayer on both")
         names = tuple(worker.hello["targets"])
         if names != wanted:
-            message = (
+            raise ReplayerError(
                 f"{worker}: its targets are {', '.join(names)}, the targets of the run are "
-                f"{', '.join(wanted)}"
+                f"{', '.join(wanted)}",
+                hint="use the same names everywhere: --target NAME=PATH; paths may differ",
             )
-            hint = "use the same names everywhere: --target NAME=PATH; paths may differ"
-            raise ReplayerError(message, hint=hint)
     return wanted
 
 
@@ -125,12 +124,11 @@ def _refuse_signals(plan: Plan) -> None:
     limits, and be counted as users who have not seen what was there.
     """
     if plan.keeps_step:
-        message = f"{plan.name}: its users wait for each other, which works only in one process"
-        hint = (
-            "run it without --processes or --master; for two mount points use --target "
-            "NAME=PATH,PATH"
+        raise ReplayerError(
+            f"{plan.name}: its users wait for each other, which works only in one process",
+            hint="run it without --processes or --master; for two mount points use --target "
+            "NAME=PATH,PATH",
         )
-        raise ReplayerError(message, hint=hint)
 
 
 SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen

@@ -169,8 +169,7 @@ def _read_hello(data: Any) -> Data:  # noqa: ANN401 - any message
 def _read_answer(data: Any) -> Data:  # noqa: ANN401 - any message
     answer = _Answer.model_validate(data)
     if answer.error is None and "found" not in data:
-        message = "the answer has no content"
-        raise ValueError(message)
+        raise ValueError("the answer has no content")
     found: Data = data
     return found
 
@@ -278,8 +277,7 @@ def unpack_interval(data: object) -> Interval:
     """
     start_ns, end_ns, users, rows = _INTERVAL.validate_python(data)
     if end_ns < start_ns:
-        message = "interval end is before its start"
-        raise ValueError(message)
+        raise ValueError("interval end is before its start")
     return Interval(start_ns, end_ns, users, tuple(_unpack_row(row) for row in rows))
 
 

@@ -259,8 +259,7 @@ class WorkerPool:
         """
         found = self.order_all([worker], do, told)
         if not found:
-            message = f"{worker} is lost: it {worker.lost}"
-            raise LostWorkerError(message, hint="start it again")
+            raise LostWorkerError(f"{worker} is lost: it {worker.lost}", hint="start it again")
         return found[0]
 
     def order_all(

@@ -201,8 +201,7 @@ class WorkerProcess:
         if name == "release":
             return self._release("the master released this worker")
         if self._run is None:
-            message = f"cannot {name}: no run is prepared"
-            raise ReplayerError(message)
+            raise ReplayerError(f"cannot {name}: no run is prepared")
         found = self._run.orders()[name](**told)
         if name == "close":
             self._wait_until_safe(SAFE_S)

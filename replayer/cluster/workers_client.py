@@ -183,8 +183,7 @@ class WorkersClient(LoadClient):
                     return found[0]
                 self.check_losses()
         self.check_losses()
-        message = "no worker is left"
-        raise ReplayerError(message)
+        raise ReplayerError("no worker is left")
 
     def _all(self, do: str, **told: object) -> list[Any]:
         found = self._pool.order_all(self._pool.living, do, told)

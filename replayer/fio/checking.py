@@ -210,8 +210,7 @@ def check_values(program: Program, file: JobFile) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"{program.path}: cannot be executed: {error}"
-        raise FioError(message) from error
+        raise FioError(f"{program.path}: cannot be executed: {error}") from error
     said = done.stderr.splitlines()
     for number, line in enumerate(said):
         failed = _FAILED.fullmatch(line.strip())

@@ -96,15 +96,13 @@ def _look_at(path: Path, *, expendable: bool) -> Device:
     try:
         found = path.stat()
     except FileNotFoundError as error:
-        message = f"{path}: does not exist"
         raise TargetError(
-            message, hint="list the block devices of this machine with: lsblk"
+            f"{path}: does not exist", hint="list the block devices of this machine with: lsblk"
         ) from error
     except OSError as error:
         raise explain(path, error) from error
     if not stat.S_ISBLK(found.st_mode):
-        message = f"{path}: is not a block device"
-        raise ReplayerError(message, hint="name folders with --target")
+        raise ReplayerError(f"{path}: is not a block device", hint="name folders with --target")
     number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
     for mount in load_mountinfo():
         if mount.device == number:

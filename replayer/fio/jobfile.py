@@ -38,8 +38,7 @@ class JobFileLine:
         Raises:
             JobFileError: Always.
         """
-        message = f"{self.file}:{self.line}: {problem}"
-        raise JobFileError(message, hint=hint)
+        raise JobFileError(f"{self.file}:{self.line}: {problem}", hint=hint)
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,7 @@ def _load(word: str, device: Path | None) -> JobFile:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{word}: cannot be read: {error}"
-        raise ReplayerError(message) from error
+        raise ReplayerError(f"{word}: cannot be read: {error}") from error
     # A shipped one is named by its name: reports are read on other machines.
     return check_job_file(parse_job_file(text, word, os.environ), device)
 

@@ -123,8 +123,7 @@ class FolderPlace(RunDir):
     def remove(self) -> None:
         """Remove the run's folder; a second Ctrl-C that comes now ends that."""
         if self.is_hanging:
-            message = f"{self.path}: calls on it hang"
-            raise MountError(message)
+            raise MountError(f"{self.path}: calls on it hang")
         if self.sandboxes:
             super().remove()
 

@@ -161,8 +161,7 @@ def _start(launch: Launch) -> subprocess.Popen[str]:
             return _start_within(launch, fence)
     except (OSError, subprocess.SubprocessError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        message = f"{launch.program.path}: cannot be started: {reason or error}"
-        raise FioError(message) from error
+        raise FioError(f"{launch.program.path}: cannot be started: {reason or error}") from error
 
 
 def _start_within(launch: Launch, fence: Fence) -> subprocess.Popen[str]:

@@ -37,13 +37,11 @@ def find_fio() -> Program:
     """
     path = shutil.which("fio")
     if path is None:
-        message = "fio is not in PATH"
-        raise FioError(message, hint=_HINT)
+        raise FioError("fio is not in PATH", hint=_HINT)
     text = _ask_version(path)
     found = _VERSION.search(text)
     if found is None:
-        message = f"{path}: is not fio: --version prints {text[:60]!r}"
-        raise FioError(message, hint=_HINT)
+        raise FioError(f"{path}: is not fio: --version prints {text[:60]!r}", hint=_HINT)
     if (int(found[1]), int(found[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         message = f"{path}: fio must be at least {oldest}, got {found[1]}.{found[2]}"
@@ -57,6 +55,5 @@ def _ask_version(path: str) -> str:
             [path, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        message = f"{path}: cannot be executed: {error}"
-        raise FioError(message, hint=_HINT) from error
+        raise FioError(f"{path}: cannot be executed: {error}", hint=_HINT) from error
     return done.stdout.strip()

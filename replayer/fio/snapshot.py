@@ -79,8 +79,7 @@ def parse_snapshot(text: str) -> Snapshot:
     try:
         return Snapshot(tuple(_parse_job(job) for job in json.loads(text)["jobs"]))
     except (KeyError, TypeError, AttributeError) as error:
-        message = f"not the json+ output of fio: {error!r}"
-        raise ValueError(message) from error
+        raise ValueError(f"not the json+ output of fio: {error!r}") from error
 
 
 def _parse_job(job: Mapping[str, Any]) -> JobState:

@@ -18,8 +18,7 @@ LOCUSTFILE = Path(__file__).with_name("locustfile.py")
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - see PEP 562
     if name not in {"FileUser", "ScenarioUser"}:
-        message = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(message)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from replayer.locust import listeners, users  # noqa: PLC0415 - see above
 
     listeners.register()

@@ -94,8 +94,7 @@ class FileSystem:
         """Open a file in one of Python's modes: r, w, a or x, each also with a +."""
         flags = MODES.get(mode.replace("b", ""))
         if flags is None:
-            message = f"mode must be one of {', '.join(MODES)}, got {mode!r}"
-            raise ValueError(message)
+            raise ValueError(f"mode must be one of {', '.join(MODES)}, got {mode!r}")
         return self.open_flags(path, flags, permissions)
 
     def open_flags(self, path: str, flags: int, permissions: int = 0o644) -> "File":
@@ -200,8 +199,7 @@ class FileSystem:
         try:
             answer = self._wait_for(_step(op, operands, expect))
         except ValueError as error:  # no kernel has said it: no OSError
-            message = f"{op}: {error}"
-            raise ValueError(message) from error
+            raise ValueError(f"{op}: {error}") from error
         if not answer.expected:
             self._failed = True
             number = _number(answer.outcome)
@@ -362,11 +360,9 @@ def _number(outcome: str) -> int:
 
 def _check_bounds(size: int, block: int) -> None:
     if size < 0:
-        message = f"size must be at least 0 bytes, got {size}"
-        raise ValueError(message)
+        raise ValueError(f"size must be at least 0 bytes, got {size}")
     if block < 1:
-        message = f"block must be at least 1 byte, got {block}"
-        raise ValueError(message)
+        raise ValueError(f"block must be at least 1 byte, got {block}")
 
 
 def _const(value: int) -> dict[str, int]:

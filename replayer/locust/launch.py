@@ -124,12 +124,11 @@ def code_of(leaving: SystemExit, arguments: argparse.Namespace) -> int:
         raise leaving.__context__
     if isinstance(leaving.__context__, ConnectionError):
         host, port = arguments.master_host or "127.0.0.1", arguments.master_port or 5557
-        message = f"no master answers at {host}:{port}"
-        hint = (
-            "start a master there (--master), or give its address with --master-host and "
-            "--master-port"
-        )
-        raise UnusableAddressError(message, hint=hint) from leaving
+        raise UnusableAddressError(
+            f"no master answers at {host}:{port}",
+            hint="start a master there (--master), or give its address with --master-host and "
+            "--master-port",
+        ) from leaving
     return LocustfileError.exit_code  # Locust has said why
 
 

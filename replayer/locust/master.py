@@ -174,19 +174,16 @@ class Master(MasterRunner):
             Exception: It cannot be read.
         """
         if len(frames) != FRAMES:
-            message = f"{len(frames)} frames instead of {FRAMES}"
-            raise ValueError(message)
+            raise ValueError(f"{len(frames)} frames instead of {FRAMES}")
         found: Message = Message.unserialize(frames[1])
         if not isinstance(found.type, str) or found.node_id != frames[0].decode():
-            message = "no message kind, or a wrong sender name"
-            raise ValueError(message)
+            raise ValueError("no message kind, or a wrong sender name")
         if found.type in wire.READERS:
             found.data = wire.READERS[found.type](found.data)
         elif found.type in FORMS:
             FORMS[found.type].validate_python(found.data)
         elif found.type not in self.custom_messages:
-            message = f"no handler for {found.type!r}"
-            raise ValueError(message)
+            raise ValueError(f"no handler for {found.type!r}")
         return found
 
     def handle_message(self, client_id: str, msg: Message) -> None:

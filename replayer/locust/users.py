@@ -202,12 +202,11 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
     if not has_scenario_users(environment):
         return
     if has_file_users(environment) and targets > 1:
-        message = (
+        raise ReplayerError(
             f"{targets} targets take turns, and tasks of a locustfile cannot restart for another "
-            "turn"
+            "turn",
+            hint="run it once for each target and compare the runs, or run the locustfile alone",
         )
-        hint = "run it once for each target and compare the runs, or run the locustfile alone"
-        raise ReplayerError(message, hint=hint)
     if has_python_users(environment) and plan.body.get("roles"):
         message = "a scenario with roles needs all users, but some are of a locustfile"
         raise ReplayerError(message, hint="leave the locustfile out")
@@ -223,9 +222,8 @@ def _refuse_turns_of_a_shape(plan: Plan, targets: int, rounds: int) -> None:
         raise ReplayerError(message, hint="leave --rounds out, and compare several runs")
     each = plan.body["stop"]["transactions"]
     if each is not None:
-        message = (
+        raise ReplayerError(
             f"a load shape sets the number of users, but each user ends after {each:,} "
-            "transactions (iterations of a scenario, --loops of a trace)"
+            "transactions (iterations of a scenario, --loops of a trace)",
+            hint="leave the load shape out, or set a time limit: duration, or -t with a trace",
         )
-        hint = "leave the load shape out, or set a time limit: duration, or -t with a trace"
-        raise ReplayerError(message, hint=hint)

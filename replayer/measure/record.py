@@ -240,9 +240,8 @@ def _validated(file: Path, text: bytes) -> Run:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        message = f"{file}: {place}: {first['msg']}"
         raise ReplayerError(
-            message, hint="the file was changed or damaged after the run"
+            f"{file}: {place}: {first['msg']}", hint="the file was changed or damaged after the run"
         ) from error
 
 

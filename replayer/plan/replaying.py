@@ -112,8 +112,7 @@ def choose_requests(trace: TraceFacts, words: Sequence[str]) -> dict[str, int]:
         label, weight = _read_request(trace, word)
         chosen[label] = weight
     if not any(chosen.values()):
-        message = "--requests: at least one weight must be more than 0"
-        raise ReplayError(message)
+        raise ReplayError("--requests: at least one weight must be more than 0")
     return chosen
 
 

@@ -158,8 +158,7 @@ def _sides(records: Sequence[RunRecord]) -> list[Side]:
 def _check(records: Sequence[RunRecord], sides: Sequence[Side], plans: Plans) -> None:
     labels = Counter(side.label for side in sides)
     if len(labels) < len(sides):
-        message = "the same run is named twice"
-        raise ReplayerError(message, hint="name each run folder once")
+        raise ReplayerError("the same run is named twice", hint="name each run folder once")
     if not 1 < len(sides) <= MOST_CONTENDERS:
         message = f"a comparison needs 2 to {MOST_CONTENDERS} targets, got {len(sides)}"
         raise ReplayerError(message, hint="name several runs, or one run with several targets")

@@ -165,8 +165,7 @@ def write_new(path: Path, text: str) -> None:
     try:
         file = path.open("x", encoding="utf-8")
     except FileExistsError as error:
-        message = f"{path}: {error.strerror}"
-        raise ReplayerError(message, hint=_HINT) from error
+        raise ReplayerError(f"{path}: {error.strerror}", hint=_HINT) from error
     except OSError as error:
         raise _unmakable(path, error) from error
     try:
@@ -180,7 +179,6 @@ def write_new(path: Path, text: str) -> None:
 
 def _unmakable(path: Path, error: OSError) -> ReplayerError:
     if not os.path.isdir(path.absolute().parent):  # noqa: PTH112 - Path.is_dir raises EACCES
-        message = f"{path}: there is no folder {path.parent}"
-        return ReplayerError(message, hint="make it first")
+        return ReplayerError(f"{path}: there is no folder {path.parent}", hint="make it first")
     message = f"{path}: cannot be made: {error.strerror or error}"
     return UnwritableError(message, hint="name a file in a folder that you may write to")

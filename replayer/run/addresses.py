@@ -93,8 +93,7 @@ def try_certificate(certificate: str | None, key: str | None) -> None:
         try:
             Path(file).read_bytes()
         except OSError as error:
-            message = f"{option} {file}: cannot be read: {error.strerror}"
-            raise ReplayerError(message) from error
+            raise ReplayerError(f"{option} {file}: cannot be read: {error.strerror}") from error
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:

@@ -123,13 +123,11 @@ def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
         FitRefusedError: The file calls alone take much longer, or there are no pauses.
     """
     if asap_ns > MUCH_LONGER * wanted_ns:
-        message = (
+        raise FitRefusedError(
             f"the file calls alone take {format_time_ns(asap_ns)} on this file system, longer than "
             f"the whole command ({format_time_ns(wanted_ns)}) where it was recorded: no time is "
-            "left for pauses"
-        )
-        raise FitRefusedError(
-            message, hint="use a folder on the file system where the command was recorded"
+            "left for pauses",
+            hint="use a folder on the file system where the command was recorded",
         )
     if asap_ns >= wanted_ns:
         closed(LEAST_PERCENT)

@@ -98,8 +98,7 @@ class Interruption:
             doing: What is interrupted, for the message.
         """
         if self.level > Level.NONE:
-            message = f"interrupted while {doing}"
-            raise InterruptedRunError(message)
+            raise InterruptedRunError(f"interrupted while {doing}")
 
     def abandons_removal(self, say: Callable[[str], None]) -> bool:
         """Whether the removal of the run's folders shall be left; to be asked while it goes on.

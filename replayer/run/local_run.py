@@ -235,8 +235,7 @@ def _why_fixed(
 def _refuse_idle(settings: Settings, why: str) -> None:
     for name, value in (("--precision", settings.precision), ("--budget", settings.budget_s)):
         if value is not None:
-            message = f"{name} has no effect: {why}"
-            raise ReplayerError(message, hint="leave it out")
+            raise ReplayerError(f"{name} has no effect: {why}", hint="leave it out")
 
 
 def _until_decided(settings: Settings, workload: Workload, targets: int) -> Workload:
@@ -276,9 +275,7 @@ def _spawn_rate(settings: Settings, workload: Workload) -> float:
 def _check_numbers(users: int | None, run_time_s: int | None) -> None:
     wrong = None if users is None else wrong_users(users)
     if wrong is not None:
-        message = f"-u {wrong}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"-u {wrong}")
     wrong = None if run_time_s is None else wrong_run_time(run_time_s)
     if wrong is not None:
-        message = f"-t {wrong}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"-t {wrong}")

@@ -168,10 +168,9 @@ def _read_percentage(text: str, bounds: tuple[float, float], example: str) -> fl
     except ValueError:
         share = -1.0
     if not least <= share <= most:
-        message = (
+        raise argparse.ArgumentTypeError(
             f"must be a percentage from {least:.0%} to {most:.0%}, such as {example}, got {text!r}"
         )
-        raise argparse.ArgumentTypeError(message)
     return share
 
 

@@ -180,8 +180,7 @@ class RunDir:
             need, have = f"{inodes:,} inodes", f"{space.inodes_free:,}"
         else:
             return
-        message = f"{where}: this run needs {need}, but only {have} are free"
-        raise MountError(message, hint=hint)
+        raise MountError(f"{where}: this run needs {need}, but only {have} are free", hint=hint)
 
     def wipe(self) -> None:
         """Remove what is in the folder, but for its marker; that is not interrupted.

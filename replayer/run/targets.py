@@ -162,8 +162,7 @@ def _parse_target(word: str) -> NamedTarget:
         name, places = "", word
     paths = tuple(_absolute(place) for place in places.split(",") if place)
     if not paths or (equals and not places) or places.count(",") >= len(paths):
-        message = f"--target {word!r}: has no path"
-        raise TargetError(message, hint="write [NAME=]PATH[,PATH…]")
+        raise TargetError(f"--target {word!r}: has no path", hint="write [NAME=]PATH[,PATH…]")
     return NamedTarget(name, paths, places)
 
 
@@ -251,8 +250,7 @@ def _check_folder(path: Path) -> None:
     if read_only:
         raise explain(path, OSError(errno.EROFS, ""))
     if not os.access(real, os.W_OK | os.X_OK):
-        message = f"{path}: is not writable for this user"
-        raise MountError(message, hint="check its owner and mode")
+        raise MountError(f"{path}: is not writable for this user", hint="check its owner and mode")
 
 
 def _is_of_the_system(real: Path) -> bool:

@@ -41,8 +41,7 @@ def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
     result = hub.threadpool.spawn(_caught, call)
     if not gevent.wait([result], timeout=seconds):
         give_up_on(what)
-        message = f"{what} did not answer within {seconds:g} s"
-        raise TimeoutError(message)
+        raise TimeoutError(f"{what} did not answer within {seconds:g} s")
     return _outcome(cast("R | _Raised", result.get()))
 
 

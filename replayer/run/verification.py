@@ -96,8 +96,8 @@ def refuse_others(plan: Plan, others: str) -> None:
         ReplayerError: The plan is to be verified.
     """
     if plan.verifies:
-        message = f"verify: {others} write data that this process does not know"
-        hint = (
-            "use --verify with users of a scenario in one process, without --processes or --master"
+        raise ReplayerError(
+            f"verify: {others} write data that this process does not know",
+            hint="use --verify with users of a scenario in one process, without --processes or "
+            "--master",
         )
-        raise ReplayerError(message, hint=hint)

@@ -95,12 +95,11 @@ def check_web_options(options: argparse.Namespace) -> None:
             message = f"{name}: is not for the web page"
             raise ReplayerError(message, hint="leave it out: the page starts runs on request")
     if not is_loopback(options.web_host) and not options.web_login:
-        message = (
+        raise ReplayerError(
             f"--web-host {options.web_host or '*'}: needs a login, because other machines could "
-            "put load on your mounts"
+            "put load on your mounts",
+            hint=f"add --web-login and a secret in ${SECRET_VARIABLE} or --web-secret-file",
         )
-        hint = f"add --web-login and a secret in ${SECRET_VARIABLE} or --web-secret-file"
-        raise ReplayerError(message, hint=hint)
     if options.web_login:
         read_secret(options)
 
@@ -143,8 +142,7 @@ def _read(file: Path) -> str:
     try:
         return file.read_text().strip()
     except (OSError, UnicodeDecodeError) as error:
-        message = f"{file}: the secret cannot be read: {error}"
-        raise ReplayerError(message) from error
+        raise ReplayerError(f"{file}: the secret cannot be read: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,7 @@ class _Judge:
             case Script():
                 return self.script(step, key, state)
             case Pipeline() | Replay() if self.in_stage:
-                message = f"has a {step.do}: step inside a pipeline stage:"
-                raise refuse(self.scenario, key, message)
+                raise refuse(self.scenario, key, f"has a {step.do}: step inside a pipeline stage:")
             case Pipeline():
                 return self.pipeline(step, key, state)
             case Each() if step.batch != 1:

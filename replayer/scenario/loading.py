@@ -119,8 +119,7 @@ def check_expansion(scenario: Scenario) -> None:
         count, blocks = gauge.measure(steps)
         whole += count
         if blocks >= MAX_BLOCKS:
-            message = f"must nest at most {MAX_BLOCKS - 1} blocks, got {blocks}"
-            raise refuse(scenario, key, message)
+            raise refuse(scenario, key, f"must nest at most {MAX_BLOCKS - 1} blocks, got {blocks}")
         if whole > MAX_STEPS:
             message = f"has {count:,} steps after sequences and names are expanded"
             hint = (

@@ -138,8 +138,7 @@ class Place(Part):
         if self.match is not None and self.pick not in {None, "uniform"}:
             raise PydanticCustomError("place", "match needs the picker uniform", {})
         if self.as_ is not None and not (self.in_ or self.from_):
-            message = "as needs in or from"
-            raise PydanticCustomError("place", message, {})
+            raise PydanticCustomError("place", "as needs in or from", {})
         return self
 
     @property

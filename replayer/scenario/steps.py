@@ -147,8 +147,7 @@ class Pipeline(StepPart):
                 raise PydanticCustomError("stage", message, {"word": stage.do})
             ways.add((stage.of, stage.reverse))
         if len(ways) > 1:
-            message = "must use one dataset in one order in all stages"
-            raise PydanticCustomError("stage", message)
+            raise PydanticCustomError("stage", "must use one dataset in one order in all stages")
         if self.batches[-1] != 1:
             message = "has a batch in its last stage, which passes no entries on"
             raise PydanticCustomError("stage", message)

@@ -43,11 +43,9 @@ class StudyStep(Frozen):
     @model_validator(mode="after")
     def _is_one(self) -> Self:
         if self.turn_s is not None and self.fio is not None:
-            message = "turn_s needs scenario, not fio"
-            raise ValueError(message)
+            raise ValueError("turn_s needs scenario, not fio")
         if (self.fio is None) == (self.scenario is None):
-            message = "a step must be either fio or scenario"
-            raise ValueError(message)
+            raise ValueError("a step must be either fio or scenario")
         return self
 
     @property
@@ -145,15 +143,12 @@ class Table(Frozen):
         said = [title for row in self.published for title in (*row.below, *row.says_also)]
         rows = [row.target for row in self.published]
         if any(len(row.values) != len(titles) for row in self.published):
-            message = f"{self.title}: each published row must have a value for each column"
-            raise ValueError(message)
+            raise ValueError(f"{self.title}: each published row must have a value for each column")
         if not {*named, *said} <= {*titles}:
-            message = f"{self.title}: names a column that does not exist"
-            raise ValueError(message)
+            raise ValueError(f"{self.title}: names a column that does not exist")
         unknown = [found.to for found in ratios if found.to not in rows]
         if unknown:
-            message = f"{self.title}: no published row is named {unknown[0]}"
-            raise ValueError(message)
+            raise ValueError(f"{self.title}: no published row is named {unknown[0]}")
         return self
 
 
@@ -217,13 +212,11 @@ def _load(path: Path) -> Study:
     try:
         return Study.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except OSError as error:
-        message = f"{path}: {error.strerror or error}"
-        raise ReplayerError(message) from error
+        raise ReplayerError(f"{path}: {error.strerror or error}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
         message = f"{path}: {place}: {first['msg']}"
         raise ReplayerError(message, hint="see scenarios/studies for studies") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        message = f"{path}: is not YAML: {' '.join(str(error).split())}"
-        raise ReplayerError(message) from error
+        raise ReplayerError(f"{path}: is not YAML: {' '.join(str(error).split())}") from error

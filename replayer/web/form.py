@@ -154,13 +154,11 @@ class RunForm:
         names = sent.get("targets", only)
         for name in names:
             if name not in self.words:
-                message = (
+                raise ForeignError(
                     f"targets: unknown target {name!r}, must be one of {', '.join(self.words)}"
                 )
-                raise ForeignError(message)
         if not names:
-            message = "targets: must name at least one"
-            raise ReplayerError(message)
+            raise ReplayerError("targets: must name at least one")
         return tuple(word for name, word in self.words.items() if name in names)
 
 
@@ -198,39 +196,33 @@ def _one(sent: Mapping[str, Sequence[str]], name: str) -> str:
 def _pick(sent: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str:
     value = _one(sent, name) or known[0]
     if value not in known:
-        message = f"{name} must be one of {', '.join(known)}, got {value!r}"
-        raise ForeignError(message)
+        raise ForeignError(f"{name} must be one of {', '.join(known)}, got {value!r}")
     return value
 
 
 def _refuse_foreign(sent: Mapping[str, Sequence[str]], known: frozenset[str]) -> None:
     foreign = sorted(set(sent) - known)
     if foreign:
-        message = f"{foreign[0]}: unknown field"
-        raise ForeignError(message)
+        raise ForeignError(f"{foreign[0]}: unknown field")
     doubled = sorted(name for name, values in sent.items() if len(values) > 1)
     if doubled and doubled != ["targets"]:
-        message = f"{doubled[0]}: given more than once"
-        raise ForeignError(message)
+        raise ForeignError(f"{doubled[0]}: given more than once")
 
 
 def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> None:
     if _one(sent, name) not in {"", fixed}:
-        message = f"{name}: cannot be set from the page"
-        raise ForeignError(message)
+        raise ForeignError(f"{name}: cannot be set from the page")
 
 
 def _read_users(text: str) -> int:
     digits = text.strip().removeprefix("-")
     count = whole_number(digits)
     if count is None:
-        message = f"users must be a whole number, got {text!r}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"users must be a whole number, got {text!r}")
     users = -count if "-" in text else count
     wrong = wrong_users(users)
     if wrong is not None:
-        message = f"users {wrong}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"users {wrong}")
     return users
 
 
@@ -240,8 +232,7 @@ def _read_rate(text: str) -> float:
     except ValueError:
         rate = math.nan
     if not 0 < rate < math.inf:
-        message = f"ramp-up must be more than 0 users a second, got {text!r}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"ramp-up must be more than 0 users a second, got {text!r}")
     return rate
 
 
@@ -251,10 +242,8 @@ def _read_time(text: str) -> int | None:
     try:
         seconds = parse_run_time(text)
     except ValueError as error:
-        message = f"run time {error}"
-        raise ReplayerError(message) from None
+        raise ReplayerError(f"run time {error}") from None
     wrong = wrong_run_time(seconds)
     if wrong is not None:
-        message = f"run time {wrong}, got {text!r}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"run time {wrong}, got {text!r}")
     return seconds

@@ -168,8 +168,7 @@ def listed_run(folder: Path, name: str) -> Path:
     """
     if name in run_names(folder):
         return folder / name
-    message = f"{name}: no such run in {folder}"
-    raise NoRunError(message)
+    raise NoRunError(f"{name}: no such run in {folder}")
 
 
 def compare_runs(folders: Sequence[Path]) -> Beside:
@@ -195,8 +194,7 @@ def render_comparison(folders: Sequence[Path]) -> str:
 
 def _records(folders: Sequence[Path]) -> list[RunRecord]:
     if not 2 <= len(folders) <= MOST_COMPARED:  # noqa: PLR2004 - one has nothing to compare with
-        message = f"must compare 2 to {MOST_COMPARED} runs, got {len(folders)}"
-        raise ReplayerError(message)
+        raise ReplayerError(f"must compare 2 to {MOST_COMPARED} runs, got {len(folders)}")
     return [load_run(folder) for folder in folders]
 
 
