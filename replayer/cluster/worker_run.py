@@ -19,7 +19,7 @@ from replayer.cluster.worker import users_of
 from replayer.errors import ReplayerError
 from replayer.measure.facts import collect_machine
 from replayer.measure.runfolder import PARENT, RunFolder, create_run_folder
-from replayer.run.caches import Remounted, choose_procedure, remount
+from replayer.run.caches import choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError
 from replayer.run.options import Keep
 from replayer.run.prepared_run import (
@@ -157,9 +157,8 @@ class WorkerRun:
 
     def remount(self) -> None:
         """Have the user's own command remount the targets, if that is how caches become cold."""
-        command = self.request.settings.remount_command
-        if isinstance(self._procedure, Remounted) and command is not None:
-            remount(command, self._target_dirs)
+        if self._procedure.remount_command is not None:
+            remount(self._procedure.remount_command, self._target_dirs)
 
     def engine(self) -> dict[str, Any]:
         """Make the engine and the slots."""

@@ -9,9 +9,10 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import IO, Protocol
+from dataclasses import dataclass
+from typing import IO
 
 import gevent
 
@@ -24,78 +25,49 @@ from replayer.run.targets import MountError
 from replayer.supervisor import give_up_on
 
 
-class CacheProcedure(Protocol):
-    """How the caches of a target are brought into their state."""
+@dataclass(frozen=True)
+class CacheProcedure:
+    """How the caches of a target are brought into their state.
+
+    Attributes:
+        words: What is done, as reports say it.
+        prepare: Does it, before each segment on that target.
+        remount_command: Remounts the targets once they are laid out, before the users come; None:
+            they stay mounted.
+    """
 
     words: str
-
-    def prepare(self, target_dir: TargetDir) -> None:
-        """Do it, before a segment on that target."""
-
-
-class AsIs:
-    """Leave them as they are."""
-
-    words = "left as they were"
-
-    def prepare(self, target_dir: TargetDir) -> None:
-        """Do nothing."""
+    prepare: Callable[[TargetDir], None] = lambda _: None
+    remount_command: str | None = None
 
 
-class Warm:
-    """Read everything once."""
-
-    words = "every laid-out file written out and read once before each segment"
-
-    def prepare(self, target_dir: TargetDir) -> None:
-        """Read it."""
-        target_dir.warm()
-
-
-class MachineCold:
-    """Drop the whole machine's caches."""
-
-    words = "the machine's page, dentry and inode caches dropped before each segment"
-
-    def prepare(self, target_dir: TargetDir) -> None:
-        """Sync and drop."""
-        target_dir.evict_machine()
-
-
-class FilesCold:
-    """Drop the pages of every laid-out file."""
-
-    words = (
-        "every laid-out file synced and evicted (posix_fadvise) before each segment; dentries and "
-        "inodes may be cached still, as dropping the machine's caches is not permitted here"
-    )
-
-    def prepare(self, target_dir: TargetDir) -> None:
-        """Evict them."""
-        target_dir.evict()
-
-
-class Remounted:
-    """Have been remounted before the users came."""
-
-    def __init__(self, command: str) -> None:
-        self.words = f"remounted by {command!r} after laying out"
-
-    def prepare(self, target_dir: TargetDir) -> None:
-        """Do nothing: it was done before the engine opened the folder."""
+AS_IS = CacheProcedure("left as they were")
+WARM = CacheProcedure(
+    "every laid-out file written out and read once before each segment", TargetDir.warm
+)
+MACHINE_COLD = CacheProcedure(
+    "the machine's page, dentry and inode caches dropped before each segment",
+    TargetDir.evict_machine,
+)
+FILES_COLD = CacheProcedure(
+    "every laid-out file synced and evicted (posix_fadvise) before each segment; dentries and "
+    "inodes may be cached still, as dropping the machine's caches is not permitted here",
+    TargetDir.evict,
+)
 
 
 def choose_procedure(state: CacheState, remount_command: str | None) -> CacheProcedure:
     """Return how the state is reached on this machine."""
     match state:
         case "as-is":
-            return AsIs()
+            return AS_IS
         case "warm":
-            return Warm()
+            return WARM
         case "cold" if remount_command is not None:
-            return Remounted(remount_command)
+            words = f"remounted by {remount_command!r} after laying out"
+            return CacheProcedure(words, remount_command=remount_command)
         case "cold":
-            return MachineCold() if may_evict_machine() else FilesCold()
+            return MACHINE_COLD if may_evict_machine() else FILES_COLD
 
 
 def refuse_idle_remount(state: CacheState, remount_command: str | None) -> None:

@@ -18,7 +18,7 @@ from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan.summary import describe_plan
-from replayer.run.caches import CacheProcedure, Remounted, choose_procedure, remount
+from replayer.run.caches import CacheProcedure, choose_procedure, remount
 from replayer.run.free_cpus import check_cpus
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
@@ -247,8 +247,8 @@ def _prepare(
     make_folders(request, target_dirs, writer.folder.id)
     for target_dir in target_dirs:
         target_dir.lay_out()
-    if isinstance(procedure, Remounted) and request.settings.remount_command is not None:
-        remount(request.settings.remount_command, target_dirs)
+    if procedure.remount_command is not None:
+        remount(procedure.remount_command, target_dirs)
 
 
 def make_folders(request: RunRequest, target_dirs: Sequence[TargetDir], run: str) -> None:
@@ -277,7 +277,7 @@ def check_procedure(procedure: CacheProcedure, rounds: int) -> None:
     Raises:
         ReplayerError: There are several.
     """
-    if isinstance(procedure, Remounted) and rounds > 1:
+    if procedure.remount_command is not None and rounds > 1:
         message = f"--remount-command needs one round, got {rounds}"
         hint = "users of earlier rounds use the mount: add --rounds 1"
         raise ReplayerError(message, hint=hint)
