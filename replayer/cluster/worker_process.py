@@ -27,7 +27,7 @@ from replayer.run.exit_watchdog import last_words, tidies_for
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.options import Settings
 from replayer.run.prepared_run import RunRequest, chosen_targets
-from replayer.run.progress import SilentProgress, make_progress
+from replayer.run.progress import ProgressDisplay, make_progress
 from replayer.run.roles import ClusterSettings
 from replayer.run.spawner import Spawner
 from replayer.run.targets import NamedTarget
@@ -221,7 +221,7 @@ class WorkerProcess:
             targets=self._targets(told["targets"]),
             rounds=told["rounds"],
             schedule=(),
-            progress=SilentProgress() if self._silent else make_progress(quiet=False),
+            progress=ProgressDisplay() if self._silent else make_progress(quiet=False),
             interruption=self._interruption,
             spawner=self._port.new_spawner(),
         )

@@ -25,7 +25,7 @@ from replayer.measure.run import Target as TargetFacts
 from replayer.measure.run import collect_target
 from replayer.run.interruption import Interruption
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
-from replayer.run.progress import SilentProgress
+from replayer.run.progress import ProgressDisplay
 from replayer.run.target_dir import DirContext, RunDir
 from replayer.run.targets import MountError, check_place, parse_targets
 
@@ -220,7 +220,7 @@ class DevicePlace:
         return self._folder.name if self._folder is not None else ""
 
 
-UNWATCHED = DirContext(SilentProgress(), Interruption(), DEFAULT_STOP_TIMEOUT_S)
+UNWATCHED = DirContext(ProgressDisplay(), Interruption(), DEFAULT_STOP_TIMEOUT_S)
 """That of a folder in which nothing is run."""
 
 

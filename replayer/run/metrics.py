@@ -7,7 +7,7 @@ those that OpenTelemetry's rules give in Prometheus: base units (seconds, bytes)
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -176,16 +176,18 @@ class Meter:
         return self._names[target] if target < len(self._names) else str(target)
 
 
-class _Overheard:
+class _Overheard(ProgressDisplay):
     """A progress display that a meter listens to."""
 
     def __init__(self, shown: ProgressDisplay, meter: Meter) -> None:
         self._shown = shown
         self._meter = meter
 
-    def work(self, title: str) -> AbstractContextManager[Report]:
+    @contextmanager
+    def work(self, title: str) -> Iterator[Report]:
         """Show a piece of work while it lasts."""
-        return self._shown.work(title)
+        with self._shown.work(title) as report:
+            yield report
 
     def tick(self, tick: Tick) -> None:
         """Show the state of a running segment."""

@@ -6,9 +6,9 @@ Progress goes to stderr, results go to stdout. Nothing here asks the engine or a
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -73,20 +73,24 @@ class Tick:
     more_s: float | None = None
 
 
-class ProgressDisplay(Protocol):
-    """Who is told how far things are."""
+class ProgressDisplay:
+    """Who is told how far things are. By itself it shows nothing."""
 
-    def work(self, title: str) -> AbstractContextManager[Report]:
+    @contextmanager
+    def work(self, title: str) -> Iterator[Report]:
         """Show a piece of work while it lasts: entries done, of how many (0: unknown), bytes."""
+        del title
+        yield lambda _done, _total, _bytes: None
 
     def tick(self, tick: Tick) -> None:
         """Show the state of a running segment; called several times a second."""
 
     def say(self, text: str) -> None:
-        """Show a line that stays."""
+        """Show a line that stays; what matters is said again at the end."""
 
     def alarm(self, hang: Hang) -> None:
         """Show a call that does not come back."""
+        self.say(str(hang))
 
     def close(self) -> None:
         """End the display."""
@@ -99,29 +103,7 @@ def make_progress(*, quiet: bool) -> ProgressDisplay:
     return LiveProgress() if sys.stderr.isatty() else LineProgress(sys.stderr)
 
 
-class SilentProgress:
-    """Says what must be said, and shows no progress."""
-
-    @contextmanager
-    def work(self, title: str) -> Iterator[Report]:
-        """Show nothing."""
-        del title
-        yield lambda _done, _total, _bytes: None
-
-    def tick(self, tick: Tick) -> None:
-        """Show nothing."""
-
-    def say(self, text: str) -> None:
-        """Show nothing: what matters is said again at the end."""
-
-    def alarm(self, hang: Hang) -> None:
-        """Show nothing."""
-
-    def close(self) -> None:
-        """End nothing."""
-
-
-class QuietProgress(SilentProgress):
+class QuietProgress(ProgressDisplay):
     """Says which calls do not come back: nobody should have to wait for that until the end."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -138,7 +120,7 @@ class QuietProgress(SilentProgress):
         print(hang, file=self._stream, flush=True)
 
 
-class LineProgress:
+class LineProgress(ProgressDisplay):
     """Plain lines, every few seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -175,13 +157,6 @@ class LineProgress:
         """Write a line."""
         print(in_one_line(text), file=self._stream, flush=True)
 
-    def alarm(self, hang: Hang) -> None:
-        """Write a line."""
-        self.say(str(hang))
-
-    def close(self) -> None:
-        """End nothing."""
-
     def _is_due(self) -> bool:
         if self._clock() < self._next:
             return False
@@ -201,7 +176,7 @@ class _KnownHangs:
         return new
 
 
-class LiveProgress:
+class LiveProgress(ProgressDisplay):
     """A table that redraws itself at the bottom of a terminal."""
 
     def __init__(self) -> None:
@@ -225,10 +200,6 @@ class LiveProgress:
     def say(self, text: str) -> None:
         """Show a line above the table."""
         self._console.print(in_one_line(text), highlight=False, markup=False)
-
-    def alarm(self, hang: Hang) -> None:
-        """Show a line above the table."""
-        self.say(str(hang))
 
     def close(self) -> None:
         """Take the table away."""

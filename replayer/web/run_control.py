@@ -52,7 +52,7 @@ class WorkInProgress:
 
 
 @dataclass
-class LiveStatus:
+class LiveStatus(ProgressDisplay):
     """The state of a run, as told last.
 
     Attributes:

@@ -20,7 +20,7 @@ from replayer.fio.recorder import Recorder
 from replayer.measure.runfolder import RunFolder
 from replayer.run.controller import PhaseController, Terms
 from replayer.run.interruption import Interruption
-from replayer.run.progress import SilentProgress
+from replayer.run.progress import ProgressDisplay
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import DirContext
 from replayer.run.targets import NamedTarget
@@ -111,7 +111,7 @@ class FullLater(client.FioClient):
 
 
 def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) -> None:
-    mount, progress, nobody = shell.target(), SilentProgress(), Interruption()
+    mount, progress, nobody = shell.target(), ProgressDisplay(), Interruption()
     file = check_job_file(parse_job_file(CREATING, "own.fio", {}), None)
     place = FolderPlace(NamedTarget("mount", (mount,)), DirContext(progress, nobody, 1.0))
     place.create("own", "{}")

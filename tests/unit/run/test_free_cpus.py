@@ -7,7 +7,7 @@ import pytest
 
 from replayer.run import free_cpus
 from replayer.run.free_cpus import CpuUse, find_busiest, look_at_cpus, read_quota
-from replayer.run.progress import SilentProgress
+from replayer.run.progress import ProgressDisplay
 from tests.processes import spinners
 
 
@@ -54,7 +54,7 @@ def test_the_smallest_quota_of_all_cgroups_counts(
 
 def test_a_clock_that_takes_a_system_call_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    progress = SilentProgress()
+    progress = ProgressDisplay()
     monkeypatch.setattr(progress, "say", said.append)
     for cost_ns in (25.0, 1200.0):
         monkeypatch.setattr(free_cpus, "clock_ns", lambda cost_ns=cost_ns: cost_ns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from replayer.run.interruption import InterruptedRunError, Interruption
-from replayer.run.progress import LineProgress, SilentProgress
+from replayer.run.progress import LineProgress, ProgressDisplay
 from replayer.run.target_dir import LayoutContext, TargetDir
 from replayer.run.targets import NamedTarget
 from tests.unit.engine.drafts import Drafts
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def test_a_folder_is_looked_at_and_removed_however_short_the_stop_timeout(
     tmp_path: Path, stop_timeout_s: float
 ) -> None:
-    works = LayoutContext(SilentProgress(), Interruption(), stop_timeout_s, Drafts().plan([]))
+    works = LayoutContext(ProgressDisplay(), Interruption(), stop_timeout_s, Drafts().plan([]))
     target_dir = TargetDir(NamedTarget("mount", (tmp_path,)), works)
     target_dir.create("20261121T000000-abcd", "{}")
     target_dir.lay_out()
@@ -32,7 +32,7 @@ def test_a_folder_is_looked_at_and_removed_however_short_the_stop_timeout(
 
 
 def test_work_that_is_cancelled_may_take_a_while_to_end_without_a_stop_timeout() -> None:
-    works = LayoutContext(SilentProgress(), Interruption(), 0.0, Drafts().plan([]))
+    works = LayoutContext(ProgressDisplay(), Interruption(), 0.0, Drafts().plan([]))
     assert 1 < works.patience_s < 5
 
 
@@ -40,7 +40,7 @@ def test_what_users_changed_is_laid_out_anew_at_the_end_of_a_run_that_was_to_end
     tmp_path: Path,
 ) -> None:
     interruption = Interruption()
-    works = LayoutContext(SilentProgress(), interruption, 1.0, Drafts().plan([]))
+    works = LayoutContext(ProgressDisplay(), interruption, 1.0, Drafts().plan([]))
     target_dir = TargetDir(NamedTarget("mount", (tmp_path,)), works)
     target_dir.create("20261121T000000-abcd", "{}")
     target_dir.lay_out()
@@ -127,7 +127,7 @@ def test_a_signal_that_comes_while_all_is_laid_out_anew_ends_that() -> None:
         signal.raise_signal(signal.SIGINT)
         target_dir = TargetDir(
             NamedTarget("mount", (Path("/mnt"),)),
-            LayoutContext(SilentProgress(), interruption, 1.0, Drafts().plan([])),
+            LayoutContext(ProgressDisplay(), interruption, 1.0, Drafts().plan([])),
         )
         folder = SlowRemoval(interruption, [2])
         target_dir.sandboxes, target_dir.fresh = [cast("Sandbox", folder)], True

@@ -7,7 +7,7 @@ import pytest
 
 from replayer.run import target_dir as target_dirs
 from replayer.run.interruption import Interruption
-from replayer.run.progress import SilentProgress
+from replayer.run.progress import ProgressDisplay
 from replayer.run.target_dir import LayoutContext, TargetDir
 from replayer.run.targets import MountError, NamedTarget
 from replayer.run.watchdog import Watchdog
@@ -50,12 +50,12 @@ def test_a_sync_of_the_machine_that_hangs_is_told_and_one_signal_ends_the_wait(
     interruption = Interruption()
     told: list[str] = []
 
-    class ProgressDisplay(SilentProgress):
+    class Spoken(ProgressDisplay):
         def alarm(self, hang: object) -> None:
             told.append(str(hang))
             interruption.ask()
 
-    works = LayoutContext(ProgressDisplay(), interruption, 0.0, Drafts().plan([]))
+    works = LayoutContext(Spoken(), interruption, 0.0, Drafts().plan([]))
     target_dir = TargetDir(NamedTarget("here", (tmp_path,)), works)
     try:
         with pytest.raises(MountError, match="sync all mounts of this machine"):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from replayer._native import Histogram, Interval, Row
-from replayer.run.progress import SilentProgress
+from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import NamedTarget
 from replayer.web.charts import describe_series, parse_look
 from replayer.web.run_control import ActiveRun, LiveStatus
@@ -29,7 +29,7 @@ def interval(
 
 def drawn(*intervals: Interval) -> dict[str, Any]:
     request = SimpleNamespace(targets=(NamedTarget("near", ()),))
-    active = ActiveRun(cast("Any", request), LiveStatus(SilentProgress()))
+    active = ActiveRun(cast("Any", request), LiveStatus(ProgressDisplay()))
     for each in intervals:
         active.watch(each)
     found: dict[str, Any] = json.loads(json.dumps(describe_series(active, parse_look({}))))
