@@ -33,8 +33,8 @@ from replayer.fio.writing import Scale, scaled
 from replayer.measure.runfolder import create_run_folder
 from replayer.measure.units import format_time_ns
 from replayer.run.controller import PhaseController, Terms
-from replayer.run.free_cpus import check_cpus
 from replayer.run.interruption import Interruption, Level
+from replayer.run.preflight import check_caches, check_cpus
 from replayer.run.progress import make_progress
 from replayer.run.results import Shown, say_interrupted, say_problems, show_results
 from replayer.run.schedule import default_rounds
@@ -65,6 +65,7 @@ def run_baseline(order: BaselineOrder) -> int:
     check_cpus(progress, interruption, asks=order.asks)
     writer = RunWriter(create_run_folder(order.output), document_of(files, program.version))
     targets = tuple(place.facts(index) for index, place in enumerate(places))
+    check_caches(progress, targets)
     load = describe_load(files, rounds)
     writer.begin(baseline_facts(order, program, files, targets, load))
     progress.say(f"fio: {name_of(files)}: {_long(files, len(places) * rounds)}")

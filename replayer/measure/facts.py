@@ -1,8 +1,7 @@
 """What was measured on: the machine, and each mount point as the kernel describes it.
 
-Read from /proc, statvfs and statfs only; nothing is written and no file of a target is opened. How
-long a mount has been there is not known to the kernel's tables, and so not said. Facts go into
-``run.json``.
+Read from /proc, statvfs and statfs only; nothing is written and no file of a target is opened.
+Facts go into ``run.json``.
 """
 
 import ctypes
@@ -19,7 +18,13 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from replayer.errors import ReplayerError
-from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
+from replayer.measure.mountinfo import (
+    Mount,
+    load_mountinfo,
+    load_mountstats,
+    mount_age,
+    mount_of,
+)
 
 
 class Frozen(BaseModel):
@@ -89,6 +94,8 @@ class MountFacts(Frozen):
     root: str
     """What of the file system is mounted here; ``/`` unless a part of it is bound."""
     space: SpaceFacts
+    mounted_s: int | None = None
+    """For how long it is mounted; null: the kernel tells that of NFS alone."""
 
 
 class Limits(Frozen):
@@ -249,6 +256,7 @@ def _facts(path: Path, mount: Mount, space: SpaceFacts) -> MountFacts:
         device=mount.device,
         root=_printable(mount.root),
         space=space,
+        mounted_s=mount_age(load_mountstats().get(mount.point, ())),
     )
 
 

@@ -1,6 +1,7 @@
-"""Parsing /proc/self/mountinfo: which mount a path lies on, and how it is mounted.
+"""Parsing /proc/self/mountinfo and mountstats: which mount a path lies on, and how it is mounted.
 
-Text in, facts out: nothing here looks at the mount itself. Format: proc_pid_mountinfo(5).
+Text in, facts out: nothing here looks at the mount itself. Format: proc_pid_mountinfo(5); that of
+mountstats is in the kernel's fs/proc_namespace.c and fs/nfs/super.c.
 """
 
 import os
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 MOUNTINFO = Path("/proc/self/mountinfo")
+MOUNTSTATS = Path("/proc/self/mountstats")
 
 _OCTAL = re.compile(r"\\([0-7]{3})")
 _LEAST_FIELDS = 6
@@ -51,6 +53,30 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     Names may hold whatever else ends a line for Python: the kernel escapes line feeds alone.
     """
     return tuple(found for line in text.split("\n") if (found := _parse_line(line)) is not None)
+
+
+def load_mountstats(file: Path = MOUNTSTATS) -> dict[str, list[str]]:
+    """Return what each mount counts, in lines, by mount point; nothing where that is not told."""
+    found: dict[str, list[str]] = {}
+    try:
+        lines = os.fsdecode(file.read_bytes()).split("\n")
+    except OSError:
+        return found
+    own: list[str] = []
+    for line in lines:
+        if line.startswith("device "):
+            # device SOURCE mounted on POINT with fstype nfs4 statvers=1.1
+            point = line.partition(" mounted on ")[2].rpartition(" with fstype ")[0]
+            own = found[_plain(point)] = []  # the last one mounted there covers the others
+        else:
+            own.append(line)
+    return found
+
+
+def mount_age(lines: Iterable[str]) -> int | None:
+    """Return for how many seconds something is mounted, as mountstats tells of NFS."""
+    ages = (line.split()[1] for line in lines if line.startswith("\tage:\t"))
+    return next((int(age) for age in ages if age.isdigit()), None)
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:

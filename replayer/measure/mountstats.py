@@ -6,13 +6,14 @@ milliseconds that requests waited to be sent, were under way, and took in all.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import dropwhile
 from pathlib import Path
 
 from replayer.measure.facts import Frozen
+from replayer.measure.mountinfo import MOUNTSTATS, load_mountstats
 
 NFS_EVENT = "nfs requests"
 """The kind of the events in which a run folder keeps them, one for each measured phase."""
-FILE = Path("/proc/self/mountstats")
 _FIELDS = 8
 
 
@@ -40,27 +41,21 @@ Requests = Mapping[str, RequestCounts]
 """By kind, such as ``GETATTR``."""
 
 
-def read_requests(mount_points: Iterable[str], file: Path = FILE) -> Requests:
+def read_requests(mount_points: Iterable[str], file: Path = MOUNTSTATS) -> Requests:
     """Return the requests of mounts since they were mounted; none where that is not told."""
     wanted = frozenset(mount_points)
-    try:
-        lines = file.read_text(errors="replace").splitlines() if wanted else []
-    except OSError:
-        return {}
-    found: dict[str, RequestCounts] = {}
-    is_own = counts = False
-    for line in lines:
-        words = line.split()
-        if line.startswith("device "):
-            # device SOURCE mounted on POINT with fstype nfs4 statvers=1.1
-            point = line.partition(" mounted on ")[2].rpartition(" with fstype ")[0]
-            is_own, counts = point in wanted, False
-        elif words[:2] == ["per-op", "statistics"]:
-            counts = True
-        elif is_own and counts and len(words) > _FIELDS and words[0].endswith(":"):
-            kind = words[0].removesuffix(":")
-            found[kind] = found.get(kind, RequestCounts()).plus(_read(words[1:]))
-    return found
+    stats = load_mountstats(file) if wanted else {}
+    return added_up(_counts(lines) for point, lines in stats.items() if point in wanted)
+
+
+def _counts(lines: Iterable[str]) -> Requests:
+    below_title = dropwhile(lambda line: line.split() != ["per-op", "statistics"], lines)
+    rows = (line.split() for line in below_title)
+    return {
+        words[0].removesuffix(":"): _read(words[1:])
+        for words in rows
+        if len(words) > _FIELDS and words[0].endswith(":")
+    }
 
 
 def _read(words: list[str]) -> RequestCounts:

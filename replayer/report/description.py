@@ -16,6 +16,7 @@ from replayer.measure.run import Target, part_in_words
 from replayer.measure.summarise import OUTSIDE
 from replayer.measure.summary import TransactionSummary, find_sweeps
 from replayer.measure.units import (
+    format_about,
     format_bytes,
     format_count,
     format_many,
@@ -209,8 +210,9 @@ def _target(target: Target) -> Iterator[tuple[str, str]]:
 
 def _mount(mount: MountFacts) -> str:
     options = ",".join(dict.fromkeys((*mount.options, *mount.super_options)))
+    age = "" if mount.mounted_s is None else f"mounted {format_about(mount.mounted_s)} before, "
     return (
-        f"{mount.path}: {mount.filesystem} {mount.source} on {mount.mount_point} ({options}), "
+        f"{mount.path}: {mount.filesystem} {mount.source} on {mount.mount_point} ({options}), {age}"
         f"{format_bytes(mount.space.bytes_free)} of {format_bytes(mount.space.bytes_total)} free"
     )
 

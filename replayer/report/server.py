@@ -21,15 +21,29 @@ _Kinds = TypeAdapter(dict[str, RequestCounts])
 def find_server_requests(record: RunRecord, summary: Summary) -> Iterator[ServerRequests]:
     """Yield what each NFS target's mounts asked, as the run folder tells."""
     for target in summary.targets:
-        own = [
-            found
-            for event in record.events
-            if event.get("kind") == NFS_EVENT and event.get("target") == target.index
-            if (found := _read(event.get("requests"))) is not None
-        ]
+        own = [*_told(record, target.index)]
         transactions = sum(found.count for found in target.overall.transactions)
         if own and transactions:
             yield _of_target(target.name, dict(added_up(own)), transactions)
+
+
+def _told(record: RunRecord, target: int) -> Iterator[dict[str, RequestCounts]]:
+    """Yield what was asked in each measured phase, once for each mount.
+
+    Workers on one machine share its mounts, and each of them reads the counters of all.
+    """
+    seen: dict[object, object] = {
+        client.number: (client.machine.host, client.paths[target]) for client in record.run.clients
+    }
+    told = set()
+    for event in record.events:
+        if event.get("kind") != NFS_EVENT or event.get("target") != target:
+            continue
+        phase = (event.get("round"), seen.get(event.get("client")))
+        found = _read(event.get("requests"))
+        if found is not None and phase not in told:
+            told.add(phase)
+            yield found
 
 
 def _read(told: object) -> dict[str, RequestCounts] | None:

@@ -19,10 +19,10 @@ from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan.summary import describe_plan
 from replayer.run.caches import CacheProcedure, choose_procedure, remount
-from replayer.run.free_cpus import check_cpus
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
 from replayer.run.options import Settings
+from replayer.run.preflight import check_caches, check_cpus
 from replayer.run.progress import ProgressDisplay
 from replayer.run.replays import load_plan, make_event_log
 from replayer.run.schedule import ScheduledSegment
@@ -145,6 +145,7 @@ def prepare_run(request: RunRequest) -> PreparedRun:
     folder = create_run_folder(settings.output, settings.runs)
     writer = RunWriter(folder, workload.plan.document())
     found = find_targets(request.targets, procedure)
+    check_caches(request.progress, found.targets)
     writer.begin(workload_facts(workload, settings.command, request.rounds, found))
     target_dirs = [TargetDir(target, works) for target in request.targets]
     try:

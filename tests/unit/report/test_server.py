@@ -1,10 +1,14 @@
 """What NFS mounts asked their servers: read from the kernel's counters, told per transaction."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from replayer.measure.clients import Client
+from replayer.measure.facts import MachineFacts
+from replayer.measure.mountinfo import load_mountstats, mount_age
 from replayer.measure.mountstats import RequestCounts, read_requests, since
 from replayer.measure.record import load_run
 from replayer.report.composition import compose
@@ -15,7 +19,7 @@ from tests.unit.runs import RunWriter, make_run
 
 STATS = """\
 device proc mounted on /proc with fstype proc
-device server:/a mounted on /mnt/a b with fstype nfs4 statvers=1.1
+device server:/a mounted on /mnt/a\\040b with fstype nfs4 statvers=1.1
 \topts:\trw,vers=4.1,rsize=1048576
 \tage:\t17
 \tevents:\t1 2 3 4 5
@@ -47,6 +51,14 @@ def test_the_counters_of_the_mounts_that_were_asked_for_are_read(tmp_path: Path)
     assert read(tmp_path, "/mnt/a b", "/mnt/c")["GETATTR"].count == 105
     assert read(tmp_path, "/mnt/other") == {}
     assert read_requests(["/mnt/a b"], tmp_path / "nothing") == {}
+
+
+def test_how_long_ago_a_mount_was_mounted_is_read(tmp_path: Path) -> None:
+    read(tmp_path)
+    stats = load_mountstats(tmp_path / "mountstats")
+    assert mount_age(stats["/mnt/a b"]) == 17
+    assert mount_age(stats["/mnt/c"]) is None
+    assert mount_age(stats["/proc"]) is None
 
 
 def test_what_was_made_between_two_readings_is_told_alone(tmp_path: Path) -> None:
@@ -98,6 +110,32 @@ def test_a_report_tells_requests_per_transaction_and_what_would_save_them(tmp_pa
     assert "a longer actimeo would save most of these" in screen
     assert "29,000" in render_table(document)
     assert "asked the server 312 times" in render_html([record])
+
+
+def test_workers_that_share_a_mount_tell_its_requests_once(tmp_path: Path) -> None:
+    path = write_run(tmp_path, names=200, writes=200)
+    here, there = make_run().machine, make_run().machine.model_copy(update={"host": "other"})
+    clients = [_client(0, here), _client(1, here), _client(2, there)]
+    record = load_run(path)
+    record = replace(record, run=record.run.model_copy(update={"clients": tuple(clients)}))
+    events = [{**event, "client": number} for event in record.events for number in range(3)]
+    (found,) = compose(replace(record, events=tuple(events))).server
+    assert found.count == 2 * 400, "of two machines, not of three processes"
+
+
+def _client(number: int, machine: MachineFacts) -> Client:
+    return Client(
+        number=number,
+        machine=machine,
+        pid=number + 1,
+        users=1,
+        paths=(("/mnt/a",),),
+        status="finished",
+        clock_within_ns=0,
+        shares=(),
+        health=None,
+        folder="/x",
+    )
 
 
 def test_no_option_is_named_where_names_are_not_what_is_asked_for(tmp_path: Path) -> None:

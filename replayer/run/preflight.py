@@ -1,6 +1,7 @@
-"""Before anything is laid out: whether other programs leave enough of the CPUs to decide anything.
+"""Before anything is laid out: what on this machine keeps a run from deciding anything.
 
-On a terminal the person is asked; in a pipe the run goes on, and is judged by what it measures.
+Other programs may use the CPUs, and the caches of a new mount are empty. On a terminal the person
+is asked whether to run on a busy machine. In a pipe the run goes on, and its figures judge it.
 """
 
 import os
@@ -8,7 +9,7 @@ import select
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from replayer._native import clock_ns
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 from replayer.measure.cpus import read_cpu_time
 from replayer.measure.health import SLOW_CLOCK_NS
-from replayer.measure.units import format_count, format_share, format_time_ns
+from replayer.measure.run import Target
+from replayer.measure.units import format_about, format_count, format_share, format_time_ns
 from replayer.run.interruption import Interruption
 from replayer.run.progress import ProgressDisplay
 
@@ -26,6 +28,7 @@ LOOK_S = 0.25  # chosen: 25 ticks of the kernel on each CPU, and nobody has to w
 HARDLY_ANY = 0.75
 """Chosen: with more than this in use by others, users wait for a CPU in most of their calls. One
 busy core of two is below it."""
+YOUNG_S = 60  # chosen: as long as NFS keeps the attributes of a folder (acdirmax of nfs(5))
 MOST_NAMED = 3  # programs
 LEAST_CPUS = 0.05  # chosen: less explains nothing
 POLL_S = 0.1
@@ -130,6 +133,17 @@ def check_clock(progress: ProgressDisplay) -> None:
     cost_ns = clock_ns()
     if cost_ns > SLOW_CLOCK_NS:
         progress.say(f"clock: one reading costs {format_time_ns(cost_ns)}: short calls look longer")
+
+
+def check_caches(progress: ProgressDisplay, targets: Iterable[Target]) -> None:
+    """Say which targets were mounted a moment ago."""
+    for target in targets:
+        ages = [mount.mounted_s for mount in target.mounts if mount.mounted_s is not None]
+        if ages and min(ages) < YOUNG_S:
+            progress.say(
+                f"caches: {target.name} was mounted {format_about(min(ages))} ago: at first it "
+                "asks its server for what later comes from its caches"
+            )
 
 
 def check_cpus(progress: ProgressDisplay, interruption: Interruption, *, asks: bool) -> None:

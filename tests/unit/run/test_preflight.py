@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from replayer.run import free_cpus
-from replayer.run.free_cpus import CpuUse, find_busiest, look_at_cpus, read_quota
+from replayer.measure.run import Target
+from replayer.run import preflight
+from replayer.run.preflight import CpuUse, check_caches, find_busiest, look_at_cpus, read_quota
 from replayer.run.progress import ProgressDisplay
 from tests.processes import spinners
+from tests.unit.runs import make_run
 
 
 def test_programs_that_use_all_cpus_are_named_with_their_share() -> None:
@@ -18,7 +20,7 @@ def test_programs_that_use_all_cpus_are_named_with_their_share() -> None:
         busiest = find_busiest()
     assert use.cpus == cpus
     assert use.leaves_hardly_any, use
-    assert busiest["spinner"] > 0.2
+    assert "spinner" in busiest, busiest
     assert f"of the {cpus} CPU" in str(use)
 
 
@@ -57,7 +59,21 @@ def test_a_clock_that_takes_a_system_call_is_told(monkeypatch: pytest.MonkeyPatc
     progress = ProgressDisplay()
     monkeypatch.setattr(progress, "say", said.append)
     for cost_ns in (25.0, 1200.0):
-        monkeypatch.setattr(free_cpus, "clock_ns", lambda cost_ns=cost_ns: cost_ns)
-        free_cpus.check_clock(progress)
+        monkeypatch.setattr(preflight, "clock_ns", lambda cost_ns=cost_ns: cost_ns)
+        preflight.check_clock(progress)
     (line,) = said
     assert line.startswith("clock: one reading costs 1.20 µs")
+
+
+def test_a_target_that_was_mounted_a_moment_ago_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    progress, (target,) = ProgressDisplay(), make_run().targets
+    monkeypatch.setattr(progress, "say", said.append)
+    ages = {"local": None, "young": 12, "old": 3600}
+    check_caches(progress, [_mounted(target, name, age_s) for name, age_s in ages.items()])
+    assert [line.split(" ago")[0] for line in said] == ["caches: young was mounted 12 s"]
+
+
+def _mounted(target: Target, name: str, age_s: int | None) -> Target:
+    mounts = tuple(mount.model_copy(update={"mounted_s": age_s}) for mount in target.mounts)
+    return target.model_copy(update={"name": name, "mounts": mounts})
