@@ -74,9 +74,7 @@ def say_ended(run: Run, ranking: RunRanking, *, proves: bool) -> str | None:
     load, until = run.load, run.load.until
     if until is None or run.status != "finished":
         return None
-    found = None
-    if load.rounds == until.most_rounds:  # or else a look has found that all is decided
-        found = find_open_in(run, ranking, load.rounds)
+    found = find_open_in(run, ranking, load.rounds)
     if found is None:
         decided = ": decided" if proves else ""
         return f"stopped after {format_many(load.rounds, 'round')}{decided}"

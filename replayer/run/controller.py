@@ -22,6 +22,7 @@ from replayer.measure.health import RunWarning, UntilDecided
 from replayer.measure.record import load_run
 from replayer.measure.runfolder import RunFolder
 from replayer.measure.summarise import summarise
+from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import OpenFigure, find_open_in, plan_looks
 from replayer.report.ranking import rank
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
@@ -117,6 +118,10 @@ class Looks:
     folder: Path
     until: UntilDecided
 
+    def is_spent(self, rounds: int, took_s: float) -> bool:
+        """Whether another round would take longer than the budget; the fewest are made anyway."""
+        return rounds >= CLAIM_ROUNDS and took_s * (rounds + 1) / rounds > self.until.budget_s
+
     def are_due(self, rounds: int) -> bool:
         """Whether the run is looked at after so many; at the last one it ends anyway."""
         return rounds in plan_looks(self.until.most_rounds)[:-1]
@@ -207,6 +212,7 @@ class PhaseController:
         self.most_users = 0
         self.rounds = 0
         self._ends_after: int | None = None
+        self._began_s = 0.0
 
     def start(self) -> None:
         """Begin, in a greenlet."""
@@ -249,6 +255,7 @@ class PhaseController:
 
     def _run_segments(self) -> None:
         self._client.check()
+        self._began_s = time.monotonic()
         for segment in self._terms.schedule:
             # Those who hang can take no part in another turn, and would be missed there.
             if self._is_ending() or self._client.stuck_users():
@@ -258,13 +265,17 @@ class PhaseController:
                 break
 
     def _has_decided(self, segment: ScheduledSegment) -> bool:
-        """Whether all targets have had their turn, and what they show decides."""
+        """Whether all targets have had their turn, and these rounds decide or are all there is."""
         looks, rounds = self._terms.looks, segment.round + 1
         is_whole = segment.target == len(self._client.targets) - 1
-        if looks is None or not is_whole or self._is_ending() or not looks.are_due(rounds):
+        if looks is None or not is_whole or self._is_ending():
             return False
-        self._ends_after = looks.find_end(rounds)
-        return self._ends_after == rounds
+        if looks.are_due(rounds):
+            self._ends_after = looks.find_end(rounds)
+        return self._ends_after == rounds or looks.is_spent(rounds, self._took_s())
+
+    def _took_s(self) -> float:
+        return time.monotonic() - self._began_s
 
     def _run_segment(self, segment: ScheduledSegment) -> None:
         self._client.prepare(segment)
@@ -350,11 +361,15 @@ class PhaseController:
 
     def _more_s(self, segment: ScheduledSegment, left_s: float | None) -> float | None:
         """Return about how long it takes to decide; None: that is not known."""
-        if self._ends_after is None or segment.duration_ns is None:
+        looks = self._terms.looks
+        if looks is None or self._ends_after is None or segment.duration_ns is None:
             return None
         targets = len(self._client.targets)
-        turns = (self._ends_after - segment.round) * targets - segment.target - 1
-        return max(turns, 0) * segment.duration_ns / NS_PER_S + (left_s or 0.0)
+        done = segment.round * targets + segment.target
+        turns = max(self._ends_after * targets - done - 1, 0)
+        left_s = left_s or 0.0
+        each_s = (self._took_s() + left_s) / (done + 1)  # with all that is laid out between
+        return min(turns * each_s, looks.until.budget_s - self._took_s()) + left_s
 
     def _done_share(self) -> float | None:
         """Return how much of a segment of whole traces is done, as of the last interval."""

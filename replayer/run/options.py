@@ -209,7 +209,7 @@ class Settings:
         remount_command: Shell command that remounts a target, or None.
         rounds: Turns of each target; None means one for one target, of several until they decide.
         precision: By what share a ratio may be off that decides; None means the default.
-        budget_s: Measured time for that, of all targets together; None means the default.
+        budget_s: Time for that, of all targets together; None means the default.
         ends_early: Whether it may end once it has decided.
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the folders: laid out for another run, or as the users left them.
@@ -378,7 +378,7 @@ def add_procedure_options(parser: Parser) -> None:
         "--budget",
         type=read_run_time,
         metavar="TIME",
-        help="measured time of all targets together until then, at most (default: "
+        help="time for all rounds together until then, at most, but for the first 3 (default: "
         f"{DEFAULT_BUDGET_S // 60}m)",
     )
     parser.add_argument("--seed", type=read_seed, metavar="N", help="seed of every random draw")

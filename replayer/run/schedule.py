@@ -34,7 +34,7 @@ def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:
     Args:
         targets: How many have a turn in each round.
         round_ns: The length of a turn that is wished.
-        budget_s: Measured time of all targets together.
+        budget_s: Time of all targets together.
 
     Raises:
         ReplayerError: The fewest rounds of the shortest length do not fit.

@@ -81,7 +81,9 @@ def calls_of(trace: Path, top: str) -> list[Call]:
     own = [
         f"{int(call['result'].split('<')[0]):#x},"
         for call in found
-        if call["task"] == task and f"/task/{task}/schedstat" in call["operands"]
+        if call["name"] == "openat"
+        and call["task"] == task
+        and f"/task/{task}/schedstat" in call["operands"]
     ]
     return [
         parse_call(call["name"], call["operands"], call["result"], top)

@@ -17,7 +17,7 @@ import pytest
 from tests.behaviour.shell import BUSY, Shell, Until
 from tests.processes import spinners
 
-IS_FAR = re.compile(rb"laying out mount: [5-9]\d,\d{3} of")
+IS_FAR = re.compile(rb"laying out mount: [2-5]\d,\d{3} of")
 """Far enough that it is seen how what is there is removed again."""
 
 
@@ -139,7 +139,7 @@ def test_a_terminal_has_its_cursor_again_after_a_run_that_could_not_begin(
     shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    many = ("--set", "files.files=200000")
+    many = ("--set", "files.files=60000")
     pid, terminal = run_in_terminal(shell, shell.target(), "60s", *many)
     shown = b""
     with suppress(OSError):  # of Linux, once nobody else has it open
@@ -304,7 +304,7 @@ def test_a_run_without_a_target_that_is_killed_is_removed_by_clean(
 
 def test_a_signal_while_laying_out_removes_what_was_laid_out(shell: Shell, until: Until) -> None:
     mount = shell.target()
-    many = ("--set", "files.files=200000", "--set", "files.sizes=16KiB")
+    many = ("--set", "files.files=60000", "--set", "files.sizes=16KiB")
     process = shell.start("run", "look.yaml", "--target", mount, *many)
     until(lambda: any(mount.glob("replayer-*/files/*")))
     process.send_signal(signal.SIGINT)

@@ -22,7 +22,7 @@ from replayer.verdict.threshold import parse_threshold
 from tests.unit.runs import make_load, make_run
 
 SEEDS = pytest.mark.parametrize(
-    "seeds", [range(40), pytest.param(range(1_000), marks=pytest.mark.nightly)], ids=len
+    "seeds", [range(20), pytest.param(range(1_000), marks=pytest.mark.nightly)], ids=len
 )
 TOLD = {"p50", "p95"}
 BUDGET_S, ROUND_S = 300, 10

@@ -1,10 +1,14 @@
 """The order of segments."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.errors import ReplayerError
+from replayer.measure.health import UntilDecided
+from replayer.run.controller import Looks
 from replayer.run.schedule import default_rounds, fit_rounds, make_schedule
 
 COUNTS = st.integers(1, 5)
@@ -50,3 +54,10 @@ def test_a_budget_for_less_than_three_rounds_is_refused() -> None:
     with pytest.raises(ReplayerError, match="must be at least 24s, for 3 rounds of 2 s on 4"):
         fit_rounds(4, 10**10, 23)
     assert fit_rounds(4, 10**10, 24) == (2 * 10**9, 3)
+
+
+def test_a_round_that_would_end_after_the_budget_is_not_begun_but_three_are() -> None:
+    looks = Looks(Path(), UntilDecided(precision=0.1, budget_s=60, most_rounds=10))
+    assert not looks.is_spent(2, took_s=600)
+    assert not looks.is_spent(3, took_s=44)
+    assert looks.is_spent(3, took_s=46)
