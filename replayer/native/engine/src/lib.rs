@@ -30,7 +30,6 @@ mod sandbox;
 mod segment;
 mod signals;
 mod sleep;
-mod space;
 mod sys;
 mod thread_state;
 mod user;
@@ -55,6 +54,5 @@ pub use record::{
     SpanS, read_log, read_slices,
 };
 pub use replay::order::{Report, check_order};
-pub use sandbox::RunFolder;
-pub use space::Space;
+pub use sandbox::{RunFolder, Space};
 pub use sys::machine_caches_dropped;

@@ -28,6 +28,26 @@ fn name_fault(name: &[u8]) -> Option<&'static str> {
     }
 }
 
+/// The path above the last name ("" where there is one name alone), and that name.
+pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (
+            path.get(..slash).unwrap_or_default(),
+            path.get(slash + 1..).unwrap_or_default(),
+        ),
+        None => (b"", path),
+    }
+}
+
+/// The path of something in a directory ("" is the run's folder).
+pub(crate) fn within(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() {
+        name.to_vec()
+    } else {
+        [directory, b"/", name].concat()
+    }
+}
+
 /// Read a path that stays where it is put.
 pub(crate) fn plain_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let path = text(deserializer)?;

@@ -93,7 +93,7 @@ pub(crate) struct Mate {
 }
 
 /// The state of a user's thread as others see it. Two cache lines apart from those of others: processors fetch pairs of lines.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct ThreadState {
     pub(crate) user: u32,
@@ -166,21 +166,7 @@ impl ThreadState {
         ThreadState {
             user,
             lane,
-            flags: AtomicU32::new(0),
-            thread: AtomicI32::new(0),
-            target: AtomicU32::new(0),
-            since: AtomicU64::new(0),
-            doing: AtomicU64::new(0),
-            transaction: AtomicU32::new(0),
-            intended: AtomicU64::new(0),
-            began: AtomicU64::new(0),
-            aside: AtomicU64::new(0),
-            in_call: AtomicU64::new(0),
-            outside: AtomicU64::new(0),
-            waiting: OnceLock::new(),
-            texts: std::array::from_fn(|_| Text::default()),
-            mates: Mutex::default(),
-            names: Mutex::default(),
+            ..ThreadState::default()
         }
     }
 

@@ -329,7 +329,7 @@ mod tests {
         interpreter.journal.flush();
         core.setting.recorder.end_segment(None);
         let totals = core.setting.recorder.totals();
-        let counts = totals.iter().filter(|row| row.op == "transaction");
+        let counts = totals.iter().filter(|row| row.key.op == "transaction");
         let counts = counts.map(|row| unpack(&row.histogram).unwrap().count());
         assert_eq!(counts.collect::<Vec<_>>(), [1]);
     }

@@ -1,7 +1,7 @@
 //! A run's own folder, the tasks that work in it, and the machine's caches.
 
+use crate::engine::Plan;
 use crate::error::{of_engine, of_task};
-use crate::plan::Plan;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use replayer_engine::{self as engine, RunFolder, machine_caches_dropped};

@@ -4,12 +4,12 @@ mod engine;
 mod error;
 mod folder;
 mod histogram;
-mod ops;
-mod plan;
 mod record;
 mod trace;
 
 use pyo3::prelude::*;
+use pyo3::types::{PyFrozenSet, PyTuple};
+use replayer_ops::{Class, Contents, Flag, Op};
 
 const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
     "debug"
@@ -21,12 +21,12 @@ const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
 #[pymodule]
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BUILD_PROFILE", BUILD_PROFILE)?;
-    m.add("OPS", ops::table(m.py())?)?;
+    m.add("OPS", table(m.py())?)?;
     m.add_function(wrap_pyfunction!(engine::clock_ns, m)?)?;
     m.add_function(wrap_pyfunction!(engine::confinement, m)?)?;
     m.add_function(wrap_pyfunction!(engine::trace_check_order, m)?)?;
     m.add_function(wrap_pyfunction!(folder::evict_machine_caches, m)?)?;
-    m.add_class::<plan::Plan>()?;
+    m.add_class::<engine::Plan>()?;
     m.add_class::<folder::Sandbox>()?;
     m.add_class::<folder::Space>()?;
     m.add_class::<folder::Task>()?;
@@ -42,4 +42,46 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<engine::Stuck>()?;
     m.add_class::<engine::Outcome>()?;
     trace::register(m)
+}
+
+/// One row for each op: name, class, contents, the op that does the same, and the flags that hold.
+pub(crate) fn table(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
+    let rows = Op::ALL.iter().map(|op| row(py, *op));
+    PyTuple::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn row(py: Python<'_>, op: Op) -> PyResult<Bound<'_, PyAny>> {
+    let flags = Flag::ALL.iter().filter(|flag| op.is(**flag));
+    let flags = PyFrozenSet::new(py, flags.map(|flag| format!("{flag:?}")))?;
+    let row = (
+        op.name(),
+        class_name(op.class()),
+        contents_name(op.contents()),
+        op.same_as(),
+        flags,
+    );
+    Ok(row.into_pyobject(py)?.into_any())
+}
+
+fn class_name(class: Class) -> &'static str {
+    match class {
+        Class::Look => "look",
+        Class::Alter => "alter",
+        Class::Attribute => "attribute",
+        Class::Use => "use",
+        Class::Read => "read",
+        Class::Write => "write",
+        Class::Mark => "mark",
+        Class::End => "end",
+    }
+}
+
+fn contents_name(contents: Contents) -> &'static str {
+    match contents {
+        Contents::None => "none",
+        Contents::Reads => "reads",
+        Contents::Writes => "writes",
+        Contents::Copies => "copies",
+        Contents::Alters => "alters",
+    }
 }

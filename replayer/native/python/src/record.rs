@@ -32,7 +32,7 @@ pub(crate) struct Row {
 impl Row {
     pub(crate) fn of(py: Python<'_>, data: &RowData) -> PyResult<Self> {
         let times = Histogram::from_v2(&data.histogram)?;
-        Self::made(py, data.key(), data.bytes, times)
+        Self::made(py, data.key.clone(), data.bytes, times)
     }
 
     fn made(py: Python<'_>, key: LogKey, bytes: u64, times: Histogram) -> PyResult<Self> {
@@ -173,7 +173,7 @@ impl Recording {
             let row = row.cast::<Row>()?.get();
             let times = row.histogram.get().held();
             lines.push(&Line {
-                key: row.key.clone(),
+                key: &row.key,
                 bytes: row.bytes,
                 times: &times,
                 packed: &times.to_v2(),

@@ -48,6 +48,13 @@ pub enum TraceError {
     Interrupted,
 }
 
+/// For those who refuse in words.
+impl From<TraceError> for String {
+    fn from(error: TraceError) -> Self {
+        error.to_string()
+    }
+}
+
 impl TraceError {
     /// What to do next, or an empty string.
     #[must_use]

@@ -151,30 +151,6 @@ fn strict_error(counts: &Counts) -> TraceError {
     )
 }
 
-/// Import from memory and write nothing: what an import of these bytes would do. Returns the number of events.
-///
-/// # Errors
-/// As `import`.
-pub fn rehearse(request: &Request, log: &[u8], manifest: Option<&[u8]>) -> Result<u64, TraceError> {
-    let format = match &request.format {
-        Some(name) => find(name)?,
-        None => &crate::formats::strace::FORMAT,
-    };
-    let memory = |name, bytes: &[u8]| Input::memory(name, bytes.to_vec());
-    let (mut tracker, ..) = pass_until_told(|overlaps| {
-        let mut tracker = tracker(request, overlaps, &mut |_| Ok(Box::new(std::io::sink())))?;
-        if let Some(manifest) = manifest {
-            manifest::load(&mut tracker, memory("manifest", manifest)?)?;
-        }
-        let clock = (format.import)(vec![memory("log", log)?], &mut tracker, &mut |_| true)?;
-        Ok((tracker, clock, None))
-    })?;
-    tracker.order.settle();
-    let events = tracker.events.finish()?;
-    tracker.edges.finish()?;
-    Ok(events.rows)
-}
-
 fn table_file(directory: &Path, name: &str) -> Result<Sink, TraceError> {
     let path = directory.join(format!("{name}.parquet"));
     // A pass before this one may have made it: the folder is ours alone.

@@ -26,16 +26,6 @@ impl Input {
         })
     }
 
-    /// Bytes in memory, decompressed.
-    pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Result<Self, TraceError> {
-        let path = PathBuf::from(name);
-        let stream = decompress(Cursor::new(bytes)).map_err(TraceError::io(&path))?;
-        Ok(Self {
-            path,
-            lines: Lines::of(stream),
-        })
-    }
-
     /// Go to the next line.
     pub(crate) fn next_line(&mut self) -> Result<Line, TraceError> {
         self.lines.next_line().map_err(TraceError::io(&self.path))
@@ -232,12 +222,20 @@ mod tests {
     use std::io::Write;
 
     fn lines(bytes: Vec<u8>) -> Vec<Vec<u8>> {
-        let mut input = Input::memory("text", bytes).unwrap();
+        let mut input = memory(bytes);
         let mut all = Vec::new();
         while input.next_line().unwrap() == Line::Whole {
             all.push(input.line().to_vec());
         }
         all
+    }
+
+    /// Bytes in memory, decompressed.
+    fn memory(bytes: Vec<u8>) -> Input {
+        Input {
+            path: PathBuf::from("text"),
+            lines: Lines::of(decompress(Cursor::new(bytes)).unwrap()),
+        }
     }
 
     #[test]
@@ -258,7 +256,7 @@ mod tests {
     fn a_cut_archive_is_an_error_and_no_panic() {
         let zst = zstd::encode_all(&vec![7_u8; 1 << 20][..], 1).unwrap();
         let half = zst[..zst.len() / 2].to_vec();
-        let mut input = Input::memory("half", half).unwrap();
+        let mut input = memory(half);
         assert!(input.next_line().is_err());
     }
 

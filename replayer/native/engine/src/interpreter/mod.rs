@@ -9,7 +9,6 @@ mod calls;
 mod data;
 mod journal;
 mod looks;
-mod pipeline;
 mod spent;
 mod steps;
 #[cfg(test)]
@@ -17,13 +16,14 @@ mod tests;
 mod verified;
 
 pub(crate) use journal::{FailedOp, Finished, Journal};
-pub(crate) use pipeline::Shift;
+pub(crate) use steps::Shift;
 
 use crate::clock::{self, now_ns};
 use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
 use crate::record::Recorder;
+use crate::record::event::Event;
 use crate::replay::play::{LaneThreads, Ledger};
 use crate::rng::Stream;
 use crate::segment::Segment;
@@ -58,6 +58,19 @@ pub(crate) struct Setting {
     pub(crate) event_log: Option<OwnedFd>,
     /// What is remembered of writes; `None`: nothing is verified.
     pub(crate) verification: Option<Arc<Verification>>,
+}
+
+impl Setting {
+    /// Have a warning about a user's work in the log of events.
+    pub(crate) fn warn(&self, user: u32, message: String) {
+        let t_ns = now_ns().saturating_sub(self.begin_ns);
+        let event = Event::Broken {
+            t_ns,
+            user,
+            message,
+        };
+        self.recorder.log(&event);
+    }
 }
 
 /// Why the rest of a transaction is not done.

@@ -3,6 +3,7 @@
 use super::posts::Posts;
 use super::task::{Crew, Done, Fault, Task};
 use crate::lock::hold;
+use crate::path::within;
 use crate::sys::below;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -103,11 +104,7 @@ impl Node {
     }
 
     fn path_of(&self, name: &[u8]) -> Vec<u8> {
-        if self.path.is_empty() {
-            name.to_vec()
-        } else {
-            [&self.path, &b"/"[..], name].concat()
-        }
+        within(&self.path, name)
     }
 }
 

@@ -285,7 +285,7 @@ fn the_space_of_a_small_disk_is_told() {
     let Some(disk) = Mounted::small_disk(1 << 20) else {
         return;
     };
-    let space = crate::space::space(open(disk.path()).as_fd()).unwrap();
+    let space = crate::sandbox::space(open(disk.path()).as_fd()).unwrap();
     let text = format!("{space:?}");
     assert!(
         text.contains("bytes_total: 1048576, bytes_free: 1048576"),

@@ -1,8 +1,9 @@
 //! The tree that a plan wants below a run's folder: every directory, and which entries lie in which.
 
 use crate::content::FileData;
+use crate::path::{split, within};
 use crate::program::{Dataset, Entry, EntryKind, Program, Scope};
-use crate::replay::names::{write_own, write_suffix};
+use crate::replay::names::{own_text, write_own, write_suffix};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -37,22 +38,7 @@ impl Directory {
 
     /// The path of something in it.
     pub(crate) fn path_of(&self, name: &[u8]) -> Vec<u8> {
-        if self.path.is_empty() {
-            name.to_vec()
-        } else {
-            [&self.path, &b"/"[..], name].concat()
-        }
-    }
-}
-
-/// Split a path before its last name.
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
-    match path.iter().rposition(|byte| *byte == b'/') {
-        Some(slash) => (
-            path.get(..slash).unwrap_or_default(),
-            path.get(slash + 1..).unwrap_or_default(),
-        ),
-        None => (b"", path),
+        within(&self.path, name)
     }
 }
 
@@ -359,19 +345,10 @@ impl<'a> Naming<'a> {
         let name_end = if is_top { name.len() } else { 0 };
         let place = (copy.dataset, number, copy.user);
         Some(Leaf {
-            name: self.named(name, name_end),
+            name: own_text(name, name_end, &self.suffix),
             entry,
-            link: self.named(link, own.link as usize),
+            link: own_text(link, own.link as usize, &self.suffix),
             data: FileData::new(place, entry.size, dataset.content),
         })
-    }
-
-    fn named(&self, text: &'a [u8], own_end: usize) -> Cow<'a, [u8]> {
-        if own_end == 0 || self.suffix.is_empty() {
-            return Cow::Borrowed(text);
-        }
-        let mut named = Vec::with_capacity(text.len() + self.suffix.len());
-        write_own(text, own_end, &self.suffix, &mut named);
-        Cow::Owned(named)
     }
 }

@@ -4,15 +4,19 @@
 mod check;
 mod commands;
 mod datasets;
-mod verify;
 
 pub(crate) use commands::{Command, PATH_SLOT, TO_SLOT, Texts, parse_command};
 
+use crate::call::Call;
 use crate::document::{
     Fault, LARGEST, Number, Object, Parsed, integer, json, nullable, read, refused, text,
 };
 use crate::error::{Error, Result};
-use crate::program::{Content, Identity, NamedTrace, Pace, Program, Replays, Transaction, Weights};
+use crate::program::{
+    Content, Dataset, EntryKind, Identity, NamedTrace, Naming, Pace, Program, Replays, Step,
+    StepCall, Transaction, Weights,
+};
+use crate::verify::is_empty;
 use check::Check;
 use datasets::{DatasetDocument, PickerDocument, content};
 use serde::Deserialize;
@@ -141,7 +145,7 @@ fn program(document: Document) -> Parsed<Program> {
     let count = transactions.len();
     let verify = if document.verify {
         let contents = (&*datasets, document.written);
-        let identity = verify::identity(&replays, contents, &transactions);
+        let identity = identity(&replays, contents, &transactions);
         Some(identity.map_err(|fault| fault.at(".verify"))?)
     } else {
         None
@@ -195,4 +199,64 @@ fn each<T, U>(items: Vec<T>, key: &str, mut make: impl FnMut(T) -> Parsed<U>) ->
     let results = items
         .map(|(index, item)| make(item).map_err(|fault| fault.at(format_args!(".{key}[{index}]"))));
     results.collect()
+}
+
+/// How files are told apart.
+fn identity(
+    replays: &Replays,
+    (datasets, written): (&[Dataset], Content),
+    transactions: &[Transaction],
+) -> Parsed<Identity> {
+    if !replays.traces.is_empty() {
+        return Err(Fault::new("replays are checked against their traces"));
+    }
+    let contents = datasets.iter().map(|dataset| dataset.content);
+    if contents.chain([written]).any(is_empty) {
+        let message = "zeros cannot say whose they are: contents must be random or compressible";
+        return Err(Fault::new(message));
+    }
+    let mut names = Names::default();
+    for transaction in transactions {
+        names.look(&transaction.steps);
+    }
+    let mut entries = datasets.iter().flat_map(|dataset| &dataset.entries);
+    let has_links = entries.any(|entry| entry.kind == EntryKind::Link);
+    let moves = names.renames && names.directories;
+    let naming = if moves || names.links || has_links {
+        Naming::Names
+    } else {
+        Naming::Paths
+    };
+    Ok(Identity { run: 0, naming })
+}
+
+/// What the steps of a plan do with names.
+#[derive(Debug, Default)]
+struct Names {
+    renames: bool,
+    directories: bool,
+    links: bool,
+}
+
+impl Names {
+    /// Nesting is bounded by the plan's parser.
+    fn look(&mut self, steps: &[Step]) {
+        for step in steps {
+            if let Step::Call(timed) = step {
+                self.call(&timed.call);
+            }
+            for inner in step.blocks() {
+                self.look(inner);
+            }
+        }
+    }
+
+    fn call(&mut self, call: &StepCall) {
+        match call {
+            StepCall::Plain(Call::Symlink { .. }) => self.links = true,
+            StepCall::Plain(Call::Rename { .. }) => self.renames = true,
+            StepCall::Plain(Call::Mkdir { .. }) => self.directories = true,
+            _ => {}
+        }
+    }
 }

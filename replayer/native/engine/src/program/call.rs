@@ -278,24 +278,8 @@ impl<'de> Deserialize<'de> for OwnerId {
     }
 }
 
-/// Flags that `open` may have (Linux, x86-64).
-pub(crate) const OPEN_FLAGS: u32 = 0o3 // access mode
-    | 0o100 // CREAT
-    | 0o200 // EXCL
-    | 0o400 // NOCTTY
-    | 0o1000 // TRUNC
-    | 0o2000 // APPEND
-    | 0o4000 // NONBLOCK
-    | 0o10000 // DSYNC
-    | 0o40000 // DIRECT
-    | 0o100_000 // LARGEFILE
-    | 0o200_000 // DIRECTORY
-    | 0o400_000 // NOFOLLOW
-    | 0o1_000_000 // NOATIME
-    | 0o2_000_000 // CLOEXEC
-    | 0o4_010_000 // SYNC
-    | 0o10_000_000 // PATH
-    | 0o20_200_000; // TMPFILE
+/// Flags that `open` may have (Linux, x86-64): those that are handed on, and `O_LARGEFILE`, which is always so.
+pub(crate) const OPEN_FLAGS: u32 = crate::sys::OPEN_FLAGS | 0o100_000;
 
 pub(crate) fn open_flags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     let flags: u32 = integer::<_, _, 0, { u32::MAX as u64 }>(deserializer)?;

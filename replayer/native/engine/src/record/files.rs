@@ -1,10 +1,11 @@
 //! The files of a run folder: appended to, a whole interval with one write, readable after kill -9.
 
-use crate::record::hlog::{self, Span};
-use crate::record::model::Line;
-use crate::record::timeline;
+use crate::record::hlog::{self, Span, seconds};
+use crate::record::model::{Line, LogKey};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -87,7 +88,7 @@ impl Recording {
         let open = |name: &str, header: String| Appended::open(folder.join(name), header);
         Self {
             histograms: open("histograms.hlog", hlog::header(begin_epoch_ns)),
-            timeline: open("timeline.csv", timeline::HEADER.to_owned()),
+            timeline: open("timeline.csv", TIMELINE_HEADER.to_owned()),
             events: open("events.jsonl", String::new()),
             told: false,
         }
@@ -156,6 +157,59 @@ impl IntervalLines {
     /// Add the lines of a key.
     pub fn push(&mut self, line: &Line<'_>) {
         hlog::write_line(&mut self.histograms, self.span, line);
-        timeline::write_line(&mut self.timeline, self.span, self.users, line);
+        write_row(&mut self.timeline, self.span, self.users, line);
+    }
+}
+
+/// Of timeline.csv, which has a line per key and interval, for people and spreadsheets.
+const TIMELINE_HEADER: &str = "start_s,end_s,target,round,phase,users,transaction,op,outcome,expected,\
+     count,bytes,mean_ns,p50_ns,p95_ns,p99_ns,max_ns\n";
+
+/// Append the line of a key to it.
+fn write_row(lines: &mut String, span: Span, users: u32, line: &Line<'_>) {
+    let Line {
+        key, bytes, times, ..
+    } = line;
+    let LogKey {
+        target,
+        round,
+        op,
+        outcome,
+        expected,
+        ..
+    } = key;
+    let (start, end, phase) = (
+        seconds(span.start_ns),
+        seconds(span.end_ns),
+        key.phase.name(),
+    );
+    let transaction = field(&key.transaction);
+    let (count, mean, max) = (times.count(), times.mean(), times.max());
+    let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| times.percentile(percent));
+    // Writing to a String does not fail.
+    let _ = writeln!(
+        lines,
+        "{start},{end},{target},{round},{phase},{users},{transaction},{op},{outcome},{expected},\
+         {count},{bytes},{mean:.1},{p50},{p95},{p99},{max}"
+    );
+}
+
+/// A field as RFC 4180 has it.
+fn field(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!(field("front_page"), "front_page");
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
     }
 }

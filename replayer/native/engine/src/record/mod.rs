@@ -12,7 +12,6 @@ mod reading;
 pub(crate) mod shard;
 pub(crate) mod slow;
 pub(crate) mod state;
-mod timeline;
 mod unfinished;
 
 pub use files::{IntervalLines, Recording};

@@ -20,7 +20,7 @@ pub(crate) struct Sample {
 }
 
 /// What samples belong to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Segment {
     pub(crate) target: u16,
     pub(crate) round: u16,
@@ -33,32 +33,10 @@ pub(crate) struct Segment {
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "the stub of the Python module says it")]
 pub struct RowData {
-    pub target: u16,
-    pub round: u16,
-    pub phase: Phase,
-    pub transaction: Arc<str>,
-    pub op: &'static str,
-    pub outcome: &'static str,
-    pub expected: bool,
+    pub key: LogKey,
     pub bytes: u64,
     /// Compressed V2 form.
     pub histogram: Arc<[u8]>,
-}
-
-impl RowData {
-    /// What it is of.
-    #[must_use]
-    pub fn key(&self) -> LogKey {
-        LogKey {
-            target: self.target,
-            round: self.round,
-            phase: self.phase,
-            transaction: Arc::clone(&self.transaction),
-            op: self.op.into(),
-            outcome: self.outcome.into(),
-            expected: self.expected,
-        }
-    }
 }
 
 /// What one histogram of a log is of.
@@ -78,7 +56,7 @@ pub struct LogKey {
 #[derive(Debug)]
 pub struct Line<'a> {
     /// What it is of.
-    pub key: LogKey,
+    pub key: &'a LogKey,
     /// Bytes moved.
     pub bytes: u64,
     /// The times.
@@ -88,11 +66,12 @@ pub struct Line<'a> {
 }
 
 /// `warm-up` or `measured`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Before the measured time.
     WarmUp,
     /// The measured time.
+    #[default]
     Measured,
 }
 

@@ -3,7 +3,7 @@
 use crate::histogram::{Histogram, Packer};
 use crate::ops::{op_name, outcome_name};
 use crate::record::files::{IntervalLines, Recording};
-use crate::record::model::{IntervalData, Line, Phase, RowData, Segment};
+use crate::record::model::{IntervalData, Line, LogKey, Phase, RowData, Segment};
 use crate::record::names::Names;
 use crate::record::shard::{Cell, Series, Shard, Table};
 use std::collections::{BTreeMap, VecDeque};
@@ -36,6 +36,7 @@ impl Sum {
 }
 
 /// Everything that the recorder's thread and the callers of boundaries take turns on.
+#[derive(Default)]
 pub(crate) struct State {
     pub(crate) segment: Segment,
     pub(crate) warm_up_end: Option<u64>,
@@ -57,25 +58,10 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn new(files: Option<Recording>, interval_ns: u64) -> Self {
-        let segment = Segment {
-            target: 0,
-            round: 0,
-            phase: Phase::Measured,
-            open: false,
-        };
         Self {
-            segment,
-            warm_up_end: None,
-            next_cut: 0,
-            closed: false,
             files,
             interval_ns: interval_ns.max(1),
-            interval_start: 0,
-            spare: Table::default(),
-            interval: BTreeMap::new(),
-            phase: BTreeMap::new(),
-            past: BTreeMap::new(),
-            packer: Packer::default(),
+            ..Self::default()
         }
     }
 
@@ -116,30 +102,21 @@ impl State {
             open,
         } = segment;
         let (mut rows, mut lines) = (Vec::new(), IntervalLines::new(start_ns, end_ns, users));
-        for ((target, series), sum) in &mut self.interval {
+        for (key, sum) in &mut self.interval {
             if sum.histogram.count() == 0 {
                 continue;
             }
-            let row = pack(
-                Segment {
-                    target: *target,
-                    ..segment
-                },
-                *series,
-                sum,
-                names,
-                &mut self.packer,
-            );
+            let row = pack(segment, (*key, sum), names, &mut self.packer);
             if self.files.is_some() {
                 lines.push(&Line {
-                    key: row.key(),
+                    key: &row.key,
                     bytes: row.bytes,
                     times: &sum.histogram,
                     packed: &row.histogram,
                 });
             }
             rows.push(row);
-            self.phase.entry((*target, *series)).or_default().add(sum);
+            self.phase.entry(*key).or_default().add(sum);
             sum.reset();
         }
         if let Some(files) = &mut self.files {
@@ -160,22 +137,13 @@ impl State {
     /// Put the sums of the running phase with those of the past, in their short form.
     pub(crate) fn freeze(&mut self, names: &Names) {
         let Segment { round, phase, .. } = self.segment;
-        for ((target, series), mut sum) in std::mem::take(&mut self.phase) {
-            let key = (round, phase, (target, series));
-            if let Some(before) = self.past.get(&key) {
+        for (key, mut sum) in std::mem::take(&mut self.phase) {
+            let place = (round, phase, key);
+            if let Some(before) = self.past.get(&place) {
                 sum.add(&unpack(before));
             }
-            let row = pack(
-                Segment {
-                    target,
-                    ..self.segment
-                },
-                series,
-                &sum,
-                names,
-                &mut self.packer,
-            );
-            self.past.insert(key, row);
+            let row = pack(self.segment, (key, &sum), names, &mut self.packer);
+            self.past.insert(place, row);
         }
     }
 
@@ -207,7 +175,7 @@ impl State {
     }
 
     fn merge_row(&mut self, rows: &mut Vec<RowData>, row: RowData) {
-        let Some(same) = rows.iter_mut().find(|known| known.key() == row.key()) else {
+        let Some(same) = rows.iter_mut().find(|known| known.key == row.key) else {
             return rows.push(row);
         };
         let mut sum = unpack(same);
@@ -220,19 +188,20 @@ impl State {
 /// The row of a sum.
 fn pack(
     segment: Segment,
-    series: Series,
-    sum: &Sum,
+    ((target, series), sum): (Key, &Sum),
     names: &Names,
     packer: &mut Packer,
 ) -> RowData {
     RowData {
-        target: segment.target,
-        round: segment.round,
-        phase: segment.phase,
-        transaction: names.name(series.transaction),
-        op: op_name(series.op),
-        outcome: outcome_name(series.outcome),
-        expected: series.expected,
+        key: LogKey {
+            target,
+            round: segment.round,
+            phase: segment.phase,
+            transaction: names.name(series.transaction),
+            op: op_name(series.op).into(),
+            outcome: outcome_name(series.outcome).into(),
+            expected: series.expected,
+        },
         bytes: sum.bytes,
         histogram: packer.pack(&sum.histogram).into(),
     }

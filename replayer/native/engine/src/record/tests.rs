@@ -121,7 +121,7 @@ fn samples_belong_to_the_phase_they_were_flushed_in() {
     let seen: Vec<_> = recorder
         .totals()
         .iter()
-        .map(|row| (row.target, row.round, row.phase, count(row)))
+        .map(|row| (row.key.target, row.key.round, row.key.phase, count(row)))
         .collect();
     let (warm, measured) = (Phase::WarmUp, Phase::Measured);
     assert_eq!(
@@ -194,7 +194,7 @@ fn interactive_users_keep_their_own_target_and_names() {
     let seen: Vec<_> = recorder
         .totals()
         .iter()
-        .map(|row| (row.target, row.transaction.to_string()))
+        .map(|row| (row.key.target, row.key.transaction.to_string()))
         .collect();
     assert_eq!(
         seen,
@@ -265,7 +265,10 @@ fn what_is_handed_over_while_the_warm_up_is_written_is_left_out() {
     recorder.close();
     assert!(hold(&held).is_none(), "it was handed over meanwhile");
     let totals = recorder.totals();
-    let phases: Vec<_> = totals.iter().map(|row| (row.phase, count(row))).collect();
+    let phases: Vec<_> = totals
+        .iter()
+        .map(|row| (row.key.phase, count(row)))
+        .collect();
     assert_eq!(phases, [(Phase::WarmUp, 1)]);
 }
 

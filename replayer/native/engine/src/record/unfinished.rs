@@ -56,12 +56,13 @@ mod tests {
     use crate::record::RowData;
     use crate::record::tests::hour;
     use crate::thread_state::{Place, ThreadState, UnderWay};
+    use std::borrow::Cow;
 
     /// What is recorded of a user that is given up on, as (op, outcome, longest) with the transaction's name.
     fn unfinished(
         open: UnderWay,
         doing: impl FnOnce(&ThreadState),
-    ) -> Vec<(String, &'static str, u64)> {
+    ) -> Vec<(String, Cow<'static, str>, u64)> {
         let recorder = hour(None);
         recorder.begin_segment(0, 0, 0);
         let thread_state = ThreadState::new(7);
@@ -73,8 +74,8 @@ mod tests {
         let longest = |row: &RowData| histogram::unpack(&row.histogram).unwrap().max();
         let told = |row: &RowData| {
             (
-                format!("{}/{}", row.transaction, row.op),
-                row.outcome,
+                format!("{}/{}", row.key.transaction, row.key.op),
+                row.key.outcome.clone(),
                 longest(row),
             )
         };
@@ -104,7 +105,7 @@ mod tests {
         ];
         let mut found: Vec<_> = found
             .iter()
-            .map(|(op, outcome, ns)| (op.as_str(), *outcome, *ns))
+            .map(|(op, outcome, ns)| (op.as_str(), &**outcome, *ns))
             .collect();
         found.sort_unstable();
         assert_eq!(found, expected.map(|(op, ns)| (op, "cancelled", ns)));

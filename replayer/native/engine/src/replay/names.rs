@@ -39,6 +39,16 @@ pub(crate) fn write_own(bytes: &[u8], own_end: usize, suffix: &[u8], text: &mut 
     text.extend_from_slice(after);
 }
 
+/// The same, as it is where nothing of it gets one.
+pub(crate) fn own_text<'a>(bytes: &'a [u8], own_end: usize, suffix: &[u8]) -> Cow<'a, [u8]> {
+    if own_end == 0 || suffix.is_empty() {
+        return Cow::Borrowed(bytes);
+    }
+    let mut text = Vec::with_capacity(bytes.len() + suffix.len());
+    write_own(bytes, own_end, suffix, &mut text);
+    Cow::Owned(text)
+}
+
 /// The names of one performance.
 #[derive(Debug)]
 pub(crate) struct Names {
@@ -121,17 +131,8 @@ impl Names {
             return Cow::Borrowed(c_path(bytes));
         }
         let plain = bytes.strip_suffix(b"\0").unwrap_or_default();
-        let composed = self.rewritten(plain, text.own_end).into_owned();
+        let composed = own_text(plain, text.own_end as usize, &self.suffix);
         CString::new(composed).map_or(Cow::Borrowed(c_path(bytes)), Cow::Owned)
-    }
-
-    fn rewritten<'a>(&self, bytes: &'a [u8], own_end: u32) -> Cow<'a, [u8]> {
-        if own_end == 0 || self.suffix.is_empty() {
-            return Cow::Borrowed(bytes);
-        }
-        let mut text = Vec::with_capacity(bytes.len() + self.suffix.len());
-        write_own(bytes, own_end as usize, &self.suffix, &mut text);
-        Cow::Owned(text)
     }
 
     /// What has to be there before the performance, parents before children.
@@ -145,7 +146,7 @@ impl Names {
             kind: entry.kind,
             size: entry.size,
             mode: entry.mode,
-            link: self.rewritten(&entry.link, entry.link_own_end),
+            link: own_text(&entry.link, entry.link_own_end as usize, &self.suffix),
         })
     }
 

@@ -1,6 +1,5 @@
 //! The only room that calls the kernel. What a call means is decided elsewhere.
 
-mod access_list;
 mod attributes;
 pub(crate) mod below;
 pub(crate) mod controls;
@@ -19,8 +18,7 @@ mod scratch;
 mod text;
 mod threads;
 
-pub(crate) use access_list::{ACCESS_LIST, access_list, is_list};
-pub(crate) use attributes::Attributed;
+pub(crate) use attributes::{ACCESS_LIST, Attributed, access_list, is_list};
 pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;
 pub use folder::machine_caches_dropped;
@@ -28,7 +26,7 @@ pub(crate) use folder::{Folder, file_limit_raised, open_directory, open_sink};
 pub(crate) use guarded::Guarded;
 pub(crate) use jailed::Jailed;
 pub(crate) use kernel::{Kernel, Null};
-pub(crate) use operands::{Answer, At, How, Links, Through, Time, Times};
+pub(crate) use operands::{Answer, At, How, Links, OPEN_FLAGS, Through, Time, Times};
 pub(crate) use resident::{cached_bytes, write_out};
 pub(crate) use scratch::{OwnScratch, Scratch, ScratchPool};
 pub(crate) use text::{Prefix, Text, c_path};

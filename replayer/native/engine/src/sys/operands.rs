@@ -53,7 +53,7 @@ pub(crate) struct How {
 }
 
 /// Open flags that are handed on: those of plans. No signals (`O_ASYNC`), nothing unknown.
-const OPEN_FLAGS: i32 = libc::O_ACCMODE
+pub(crate) const OPEN_FLAGS: u32 = (libc::O_ACCMODE
     | libc::O_CREAT
     | libc::O_EXCL
     | libc::O_NOCTTY
@@ -62,14 +62,14 @@ const OPEN_FLAGS: i32 = libc::O_ACCMODE
     | libc::O_NONBLOCK
     | libc::O_DSYNC
     | libc::O_DIRECT
-    | libc::O_LARGEFILE
     | libc::O_DIRECTORY
     | libc::O_NOFOLLOW
     | libc::O_NOATIME
     | libc::O_CLOEXEC
     | libc::O_SYNC
     | libc::O_PATH
-    | libc::O_TMPFILE;
+    | libc::O_TMPFILE)
+    .cast_unsigned();
 
 /// What of `resolve` is handed on: `RESOLVE_NO_XDEV`, `RESOLVE_NO_MAGICLINKS`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH`
 /// (linux/openat2.h). Whether a path was cached says something of the machine, and the root of all paths is the run's folder.
@@ -79,11 +79,10 @@ impl How {
     /// What openat2 takes, where open ignores what makes no sense.
     #[inline]
     pub(crate) fn tamed(self) -> How {
-        let known = OPEN_FLAGS.cast_unsigned();
         let of_path = (libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW).cast_unsigned();
         let is_path = self.flags & libc::O_PATH.cast_unsigned() != 0;
         How {
-            flags: self.flags & if is_path { of_path } else { known },
+            flags: self.flags & if is_path { of_path } else { OPEN_FLAGS },
             mode: self.mode & 0o7777,
             resolve: self.resolve & RESOLVE,
         }

@@ -3,8 +3,7 @@
 use super::file::Record;
 use super::sight::Sight;
 use super::stamp::{BLOCK, CELL, Cell, Origin, goes_on_with_zeros, index_of, is_thinned};
-use super::tally::Count;
-use super::violation::Violation;
+use super::tally::{Count, Violation};
 
 /// What one cell says.
 #[derive(Clone, Copy, Debug)]

@@ -2,32 +2,29 @@
 //!
 //! Only plans that ask for it (`verify`) come here. What a call costs and how it is recorded is the interpreter's.
 
-mod buffer;
 mod file;
 mod judge;
 mod last;
 mod memory;
 mod names;
-mod reading;
 mod sight;
 mod stamp;
 mod tally;
 #[cfg(test)]
 mod tests;
 mod verifier;
-mod violation;
 
 pub(crate) use last::LastReader;
+pub(crate) use last::Read;
 pub(crate) use memory::{Change, Kept};
-pub(crate) use reading::Read;
 pub(crate) use stamp::zeros_of;
 pub(crate) use stamp::{each_stamped, is_empty};
+pub(crate) use tally::Violation;
 pub(crate) use verifier::{Laid, Opening, Verifier};
-pub(crate) use violation::Violation;
 
 use crate::program::{Identity, Program};
+use last::Reading;
 use memory::Memory;
-use reading::Reading;
 use serde_json::{Value, json};
 use tally::Tally;
 

@@ -1,14 +1,12 @@
 //! What one user knows of its open files, and what it does before and after each call.
 
 use super::Verification;
-use super::buffer::Buffer;
 use super::file::{Fate, File, Record};
 use super::judge::{judge_bytes, judge_end};
 use super::memory::{Change, Memory};
 use super::sight::{Known, Open, Sight};
 use super::stamp::{CELL, Origin, fill, index_of, zeros_of};
-use super::tally::Count;
-use super::violation::Violation;
+use super::tally::{Count, Violation};
 use crate::program::{Content, Naming, SLOTS, file_of};
 use crate::sys::OwnScratch;
 use rustix::fs::OFlags;
@@ -328,5 +326,35 @@ impl<'a> Verifier<'a> {
         if self.shared.identity.naming == Naming::Paths {
             self.memory.forget(change, fate);
         }
+    }
+}
+
+/// The largest logical block of a disk (Linux, before 6.12: a page).
+const ALIGNED: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl Buffer {
+    /// So many bytes, to be filled.
+    pub(crate) fn sized(&mut self, len: u64) -> &mut [u8] {
+        // A plan's writes fit into its pool, and so into memory.
+        let len = usize::try_from(len).unwrap_or(0);
+        if self.bytes.len() < len + ALIGNED {
+            self.bytes = vec![0; len + ALIGNED];
+            self.start = self.bytes.as_ptr().align_offset(ALIGNED).min(ALIGNED);
+        }
+        let end = self.start + len;
+        self.bytes.get_mut(self.start..end).unwrap_or_default()
+    }
+
+    /// The first of them.
+    pub(crate) fn first(&self, len: u64) -> &[u8] {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let end = self.start.saturating_add(len);
+        self.bytes.get(self.start..end).unwrap_or_default()
     }
 }

@@ -33,15 +33,6 @@ impl EventRows {
         }
     }
 
-    /// Read to the end. Returns the number of events.
-    pub(super) fn count(mut self) -> Result<usize, TraceError> {
-        let mut count = 0;
-        while self.next_event()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
-    }
-
     /// The next event and its row.
     ///
     /// # Errors
@@ -117,14 +108,6 @@ pub(super) enum Times {
 }
 
 impl Times {
-    /// Of a table without its trace.json.
-    pub(super) fn unknown() -> Self {
-        Self::Ticks {
-            tick_ns: 1,
-            gaps: Box::default(),
-        }
-    }
-
     /// How the times of a trace are to be read; None where it names no tick.
     pub(super) fn of(document: &Value) -> Option<Self> {
         if document.get("format").and_then(Value::as_u64) == Some(1) {

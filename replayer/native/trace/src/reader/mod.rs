@@ -266,31 +266,3 @@ impl<T> TableRows<T> {
         std::iter::from_fn(|| self.next_row().transpose()).collect()
     }
 }
-
-/// Read a table of a folder without a checksum. Returns the number of its rows.
-///
-/// # Errors
-/// It is damaged, or there is no table of this name.
-pub fn count_rows(directory: &Path, name: &str) -> Result<usize, TraceError> {
-    let table = OpenTable::open(directory, name)?;
-    let tables = TraceTables {
-        events: table.clone(),
-        paths: table.clone(),
-        tree: table.clone(),
-        edges: table.clone(),
-        requests: table,
-        times: Times::unknown(),
-        counts: RowCounts::UNKNOWN,
-    };
-    Ok(match name {
-        "events" => tables.events(0)?.count()?,
-        "paths" => tables.paths()?.all()?.len(),
-        "tree" => tables.tree()?.all()?.len(),
-        "edges" => tables.edges()?.all()?.len(),
-        "requests" => tables.requests()?.all()?.len(),
-        _ => {
-            let message = format!("{name} is not a table of a trace");
-            return Err(TraceError::asked(message, ""));
-        }
-    })
-}

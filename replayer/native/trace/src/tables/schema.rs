@@ -186,12 +186,6 @@ pub(crate) struct RowCounts {
 }
 
 impl RowCounts {
-    /// Of tables without the others.
-    pub(crate) const UNKNOWN: Self = Self {
-        events: u64::MAX,
-        paths: u64::MAX,
-    };
-
     /// Whether all is there that the event of a row names, and before it what kept it waiting.
     pub(crate) fn holds(self, row: u64, event: &Event) -> bool {
         [event.path, event.to_path]

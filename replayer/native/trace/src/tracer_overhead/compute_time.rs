@@ -31,16 +31,6 @@ pub struct Untraced {
 }
 
 impl ComputeTime {
-    /// What is known of a recording: the tracer's own part is in it, and the kernel's ticks tell it roughly.
-    #[must_use]
-    pub fn while_recorded(user_ns: i64, calls: i64) -> Self {
-        Self {
-            user_ns,
-            calls,
-            untraced: None,
-        }
-    }
-
     /// What long times between its calls hold at most, all together, where that is known: it may have computed or waited in them.
     pub(crate) fn most_in_long_ns(self) -> Option<i64> {
         let waited_ns = self.untraced?.waited_ns?;

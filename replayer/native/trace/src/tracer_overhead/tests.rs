@@ -132,7 +132,7 @@ fn as_much_is_left_of_all_gaps_as_the_program_had_cpu_time() {
     }
     let left = |user_ns: i64, calls| {
         let asked = TracerOverhead {
-            computed: Some(ComputeTime::while_recorded(user_ns + calls * 700, calls)),
+            computed: Some(while_recorded(user_ns + calls * 700, calls)),
             ..TracerOverhead::default()
         };
         let costs = estimator.costs(&asked);
@@ -166,10 +166,19 @@ fn what_a_long_gap_was_filled_with_is_nobodys_guess() {
         .after(Op::Read, false);
     estimator.after(read, 5_000_000_000);
     let asked = TracerOverhead {
-        computed: Some(ComputeTime::while_recorded(1_000_000_000, 1_000)),
+        computed: Some(while_recorded(1_000_000_000, 1_000)),
         ..TracerOverhead::default()
     };
     assert_eq!(estimator.costs(&asked).after(Op::Read, false), alone);
+}
+
+/// What is known of a recording: the tracer's own part is in it, and the kernel's ticks tell it roughly.
+fn while_recorded(user_ns: i64, calls: i64) -> ComputeTime {
+    ComputeTime {
+        user_ns,
+        calls,
+        untraced: None,
+    }
 }
 
 fn rehearsed(user_ns: i64, calls: i64, waited_ns: Option<i64>) -> TracerOverhead {
@@ -180,7 +189,7 @@ fn rehearsed(user_ns: i64, calls: i64, waited_ns: Option<i64>) -> TracerOverhead
                 elapsed_ns: 1,
                 waited_ns,
             }),
-            ..ComputeTime::while_recorded(user_ns, calls)
+            ..while_recorded(user_ns, calls)
         }),
         ..TracerOverhead::default()
     }

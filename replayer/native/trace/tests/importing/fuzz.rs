@@ -4,8 +4,11 @@
 
 use crate::common;
 
-use common::asked;
-use replayer_trace::{count_rows, rehearse};
+use common::{Imported, asked};
+use replayer_trace::{Request, Trace, TraceError, import};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What an input of a few kilobytes may take, on a busy machine (chosen).
@@ -177,7 +180,9 @@ fn damaged_logs_and_manifests_are_survived() {
         .iter()
         .filter(|(name, _)| name != "manifest.tsv")
         .collect();
-    let mut request = asked("").cwd("/r/www").request;
+    let asked = asked("").cwd("/r/www");
+    let mut request = asked.request;
+    let place = asked.folder.path().join("manifest.tsv");
     let mut random = Random(seed());
     let mut events = 0;
     for input in 0..inputs() {
@@ -190,24 +195,35 @@ fn damaged_logs_and_manifests_are_survived() {
         if let Some(tree) = tree.as_mut().filter(|_| random.below(2) == 0) {
             damage(&mut random, tree, other);
         }
-        // A manifest that is none is refused; everything else is imported as far as it can be.
-        events += in_time(input, || {
-            rehearse(&request, &bytes, tree.as_deref()).unwrap_or(0)
+        std::fs::write(&request.files[0], &bytes).unwrap();
+        request.manifest = tree.map(|tree| {
+            std::fs::write(&place, tree).unwrap();
+            place.clone()
         });
+        // A manifest that is none is refused; everything else is imported as far as it can be.
+        events += in_time(input, || events_of(&request).unwrap_or(0));
     }
     assert!(events > 0);
+}
+
+/// Import, and forget what came of it but for the number of events.
+fn events_of(request: &Request) -> Result<u64, TraceError> {
+    let document = import(request, &mut |_| true)?;
+    std::fs::remove_dir_all(&request.target).unwrap();
+    let document: Value = serde_json::from_str(&document).unwrap();
+    Ok(document["counts"]["events"].as_u64().unwrap())
 }
 
 #[test]
 fn damaged_tables_are_survived() {
     // What the Parquet library panics about is caught, and need not be shown.
     std::panic::set_hook(Box::new(|_| {}));
-    let tables = good_tables();
-    let folder = tempfile::TempDir::new().unwrap();
+    let traces = good_traces();
+    let tables: Vec<_> = traces.iter().flat_map(tables_of).collect();
     let mut random = Random(seed());
     let mut read = 0;
     for input in 0..inputs() {
-        let (name, good) = &tables[random.below(tables.len())];
+        let (folder, name, good) = &tables[random.below(tables.len())];
         let mut bytes = good.clone();
         let half = bytes.len() / 2;
         match random.below(3) {
@@ -220,12 +236,13 @@ fn damaged_tables_are_survived() {
                 }
             }
             _ => {
-                let (_, other) = &tables[random.below(tables.len())];
+                let (.., other) = &tables[random.below(tables.len())];
                 damage(&mut random, &mut bytes, other);
             }
         }
-        std::fs::write(folder.path().join(format!("{name}.parquet")), &bytes).unwrap();
-        read += in_time(input, || count_rows(folder.path(), name).unwrap_or(0));
+        put_table(folder, name, &bytes);
+        read += in_time(input, || rows_of(folder).unwrap_or(0));
+        put_table(folder, name, good);
     }
     let _ = std::panic::take_hook();
     assert!(read > 0);
@@ -237,24 +254,55 @@ fn put_anything(random: &mut Random, bytes: &mut [u8], begin: usize) {
     bytes[at] = u8::try_from(random.below(256)).unwrap();
 }
 
-/// The tables of the traces that the corpus makes, each of some kilobytes.
-fn good_tables() -> Vec<(&'static str, Vec<u8>)> {
-    let mut tables = Vec::new();
+/// Put a table into a trace folder whose trace.json says that it is right.
+fn put_table(folder: &Path, name: &str, bytes: &[u8]) {
+    let sum = |bytes: &[u8]| format!("{:x}", Sha256::digest(bytes));
+    std::fs::write(folder.join(format!("{name}.parquet")), bytes).unwrap();
+    let place = folder.join("trace.json");
+    let mut document: Value = serde_json::from_slice(&std::fs::read(&place).unwrap()).unwrap();
+    document["tables"][name] = json!({"bytes": bytes.len(), "sha256": sum(bytes)});
+    let zeros = "0".repeat(64);
+    document["checksum"] = json!(zeros);
+    let text = document.to_string();
+    let sum = sum(text.as_bytes());
+    std::fs::write(&place, text.replacen(&zeros, &sum, 1)).unwrap();
+}
+
+/// How many rows the tables of a folder have in all.
+fn rows_of(folder: &Path) -> Result<usize, TraceError> {
+    let trace = Trace::open(folder)?;
+    let mut rows = trace.paths()?.len() + trace.tree()?.len();
+    rows += trace.edges()?.len() + trace.requests()?.len();
+    let mut events = trace.tables().events(0)?;
+    while events.next_event()?.is_some() {
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// Traces that the corpus makes, whose tables have some kilobytes each.
+fn good_traces() -> Vec<Imported> {
+    let mut traces = Vec::new();
     for (name, log) in corpus() {
-        if !["rsync.log", "sessions.log", "page.log", "job.iolog"].contains(&name.as_str()) {
-            continue;
-        }
-        let mut asked = asked(log).cwd("/r/www");
-        asked.request.format = Some(format_of(&name).to_owned());
-        let folder = asked.import();
-        for table in ["events", "paths", "tree", "edges", "requests"] {
-            let path = folder.folder().join(format!("{table}.parquet"));
-            let bytes = std::fs::read(path).unwrap();
-            assert!(count_rows(&folder.folder(), table).is_ok());
-            tables.push((table, bytes));
+        if ["rsync.log", "sessions.log", "page.log", "job.iolog"].contains(&name.as_str()) {
+            let mut asked = asked(log).cwd("/r/www");
+            asked.request.format = Some(format_of(&name).to_owned());
+            traces.push(asked.import());
         }
     }
-    tables
+    traces
+}
+
+/// The folder, the names and the bytes of the tables of a trace.
+fn tables_of(trace: &Imported) -> impl Iterator<Item = (PathBuf, &'static str, Vec<u8>)> {
+    let folder = trace.folder();
+    assert!(rows_of(&folder).is_ok());
+    ["events", "paths", "tree", "edges", "requests"]
+        .map(|name| {
+            let bytes = std::fs::read(folder.join(format!("{name}.parquet"))).unwrap();
+            (folder.clone(), name, bytes)
+        })
+        .into_iter()
 }
 
 #[test]

@@ -1,13 +1,14 @@
-//! Batches: scheduled calls of events, dealt to lanes, with what they wait for.
+//! Batches: scheduled calls of events, dealt to lanes, with what they wait for and what they returned when they were recorded.
 
 use super::clock::{Clock, Stamp, Timed, positive};
-use super::recorded::returned;
 use super::schedule::Schedule;
 use super::slots::LaneRow;
 use super::translator::Translator;
+use super::translator::is_denied_change;
 use super::tree_state::Inherited;
 use super::waits::Waits;
 use crate::replay::program::{CallBatch, Lane, Recorded, ReplayCall, ScheduledCall, Slot, Wait};
+use replayer_ops::{Contents, Flag};
 use replayer_trace::{Event, Op};
 
 /// Scheduled calls of a batch (chosen: 3.5 MiB).
@@ -237,4 +238,44 @@ fn silent(row: u64, thread: u32, call: ReplayCall) -> ScheduledCall {
         waits: (0, 0),
         call,
     }
+}
+
+/// Errnos end here (errno.h of Linux, `MAX_ERRNO`).
+const MOST_ERRNO: i64 = 4095;
+
+/// What the call returned, where a number is, and can be compared.
+pub(super) fn returned(event: &Event) -> Recorded {
+    if event.op.is(Flag::untimed) {
+        return Recorded::Unknown;
+    }
+    if event.result < 0 {
+        return match i32::try_from(-event.result.max(-MOST_ERRNO - 1)) {
+            Ok(errno) if is_denied_change(event) => Recorded::Denied(errno),
+            Ok(errno) if i64::from(errno) <= MOST_ERRNO => Recorded::Error(errno),
+            _ => Recorded::Unknown,
+        };
+    }
+    if event.op == Op::Getdents {
+        let entries = event
+            .entries
+            .and_then(|entries| u64::try_from(entries).ok());
+        // Where the log does not say how many there were, it went well all the same.
+        return entries.map_or(Recorded::Well, Recorded::Exactly);
+    }
+    let number = u64::try_from(event.result).unwrap_or(0);
+    if returns_a_number(event.op) {
+        Recorded::Exactly(number)
+    } else {
+        Recorded::Well
+    }
+}
+
+fn returns_a_number(op: Op) -> bool {
+    matches!(
+        op.contents(),
+        Contents::Reads | Contents::Writes | Contents::Copies
+    ) || matches!(
+        op,
+        Op::Lseek | Op::Readlink | Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr
+    )
 }

@@ -2,22 +2,37 @@
 //! Nothing that a trace says is trusted: what cannot be, or may not be, becomes an omission or an error in words.
 
 mod batches;
-mod calibration;
 mod clock;
-mod denied;
-mod laid;
 mod lanes;
 mod locks;
 mod operands;
 mod own;
 mod path_map;
-mod recorded;
 mod requests;
 mod schedule;
-mod script;
 mod slots;
 mod survey;
 mod table;
+#[cfg(test)]
+pub(crate) mod tests;
+#[cfg(test)]
+mod tests_contended;
+#[cfg(test)]
+mod tests_flags;
+#[cfg(test)]
+mod tests_links;
+#[cfg(test)]
+mod tests_lists;
+#[cfg(test)]
+mod tests_locks;
+#[cfg(test)]
+mod tests_nameless;
+#[cfg(test)]
+mod tests_odd;
+#[cfg(test)]
+mod tests_order;
+#[cfg(test)]
+mod tests_refused;
 mod translator;
 mod translator_file;
 mod translator_lock;
@@ -26,21 +41,21 @@ mod tree_state;
 mod tree_state_events;
 mod waits;
 
-pub(crate) use laid::datasets;
 pub(crate) use path_map::{Contended, PathMap};
 pub(crate) use requests::compile_requests;
 
-use super::program::{CallBatch, ReplayProgram, Script};
+use super::program::{CallBatch, CallBatches, ReplayProgram, Script};
+use crate::program::{Content, Dataset, Own, Scope};
 use batches::Needs;
-use calibration::Calibration;
+use clock::Calibration;
 use lanes::Lanes;
-use own::{Entries, numbered, own_of_tree, tops};
+use own::{Entries, numbered, own_of_tree, shared_of_tree, tops};
 use replayer_trace::{Trace, TraceTables, label_name};
 use schedule::{Part, Schedule};
-use script::{Kept, Streamed};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
 use survey::{Survey, solitary};
 use table::Table;
 
@@ -65,9 +80,8 @@ impl Source {
         sha256: &str,
         contended: Contended,
     ) -> Result<Source, String> {
-        let told = |error: replayer_trace::TraceError| error.to_string();
         let place = Path::new(folder);
-        let trace = Trace::open(place).map_err(told)?;
+        let trace = Trace::open(place)?;
         let found = trace.sha256();
         if found != sha256 {
             return Err(format!(
@@ -95,10 +109,9 @@ impl Source {
 impl Source {
     /// The labels of its requests; those that nobody named have one together.
     pub(crate) fn labels(&self) -> Result<BTreeSet<String>, String> {
-        let told = |error: replayer_trace::TraceError| error.to_string();
-        let mut rows = self.streams.requests().map_err(told)?;
+        let mut rows = self.streams.requests()?;
         let mut labels = BTreeSet::new();
-        while let Some(piece) = rows.next_row().map_err(told)? {
+        while let Some(piece) = rows.next_row()? {
             labels.insert(label_name(&piece.label).to_owned());
         }
         Ok(labels)
@@ -169,23 +182,116 @@ fn script(schedule: Schedule, batches: Option<Vec<Arc<CallBatch>>>) -> Box<dyn S
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
-#[cfg(test)]
-mod tests_contended;
-#[cfg(test)]
-mod tests_flags;
-#[cfg(test)]
-mod tests_links;
-#[cfg(test)]
-mod tests_lists;
-#[cfg(test)]
-mod tests_locks;
-#[cfg(test)]
-mod tests_nameless;
-#[cfg(test)]
-mod tests_odd;
-#[cfg(test)]
-mod tests_order;
-#[cfg(test)]
-mod tests_refused;
+/// The datasets of a trace of this name and directory; with each user's first own entries where only `whole` traces are played.
+/// `None` when their texts exceed 4 GiB.
+pub(crate) fn datasets(
+    source: &Source,
+    (name, directory): (&str, &str),
+    whole: bool,
+) -> Option<Vec<Dataset>> {
+    let mut shared = laid_out(name, directory, Scope::Shared);
+    fill(&mut shared, &shared_of_tree(&source.path_map), |_, _| None)?;
+    let mut own = laid_out(name, directory, Scope::Own);
+    if whole {
+        let path_map = &source.path_map;
+        let prefix = directory.len() + 1;
+        fill(&mut own, &own_of_tree(path_map), |path, link| {
+            let end = path_map.own_end_of(path).saturating_sub(prefix);
+            Some(Own {
+                path: u32::try_from(end).unwrap_or(0),
+                link: path_map.link_mark(path, link).unwrap_or(0),
+            })
+        })?;
+    }
+    Some(vec![shared, own])
+}
+
+fn laid_out(name: &str, directory: &str, scope: Scope) -> Dataset {
+    let (name, directory) = (name.to_owned(), directory.to_owned());
+    let mut dataset = Dataset::new(name, directory, scope, Content::Random);
+    dataset.laid_out = true;
+    dataset
+}
+
+fn fill(
+    dataset: &mut Dataset,
+    entries: &Entries,
+    own: impl Fn(&[u8], &[u8]) -> Option<Own>,
+) -> Option<()> {
+    let prefix = dataset.directory.len() + 1;
+    for (path, found) in entries {
+        let within = path.get(prefix..)?;
+        let facts = (found.size, found.mode);
+        dataset.push(within, found.kind, facts, &found.link)?;
+        if let Some(own) = own(path, &found.link) {
+            dataset.mark(own);
+        }
+    }
+    Some(())
+}
+
+/// Batches that wait for the players (chosen: with those being made and played about 20 MiB a performance).
+const AHEAD: usize = 2;
+
+/// All batches in memory, shared by all performances.
+#[derive(Debug)]
+pub(crate) struct Kept(pub(crate) Arc<[Arc<CallBatch>]>);
+
+impl Script for Kept {
+    fn play(&self) -> Box<dyn CallBatches> {
+        Box::new(KeptBatches {
+            batches: Arc::clone(&self.0),
+            next: 0,
+        })
+    }
+}
+
+struct KeptBatches {
+    batches: Arc<[Arc<CallBatch>]>,
+    next: usize,
+}
+
+impl CallBatches for KeptBatches {
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
+        let batch = self.batches.get(self.next).cloned();
+        self.next += 1;
+        Ok(batch)
+    }
+}
+
+/// Batches that are made anew for each performance, from a trace whose files are open.
+#[derive(Debug)]
+pub(crate) struct Streamed(pub(crate) Arc<Schedule>);
+
+impl Script for Streamed {
+    fn play(&self) -> Box<dyn CallBatches> {
+        let (give, take) = sync_channel(AHEAD);
+        let schedule = Arc::clone(&self.0);
+        let build = move || {
+            // A failed send says that the performance is over.
+            let built = schedule.build(|batch| give.send(Ok(Some(Arc::new(batch)))).is_ok());
+            let _ = give.send(built.map(|_| None));
+        };
+        let thread = std::thread::Builder::new().name("trace".to_owned());
+        Box::new(match thread.spawn(build) {
+            Ok(_) => StreamedBatches::Coming(take),
+            Err(error) => StreamedBatches::Failed(format!("a thread to read the trace: {error}")),
+        })
+    }
+}
+
+enum StreamedBatches {
+    Coming(Receiver<Result<Option<Arc<CallBatch>>, String>>),
+    Failed(String),
+}
+
+impl CallBatches for StreamedBatches {
+    fn next(&mut self) -> Result<Option<Arc<CallBatch>>, String> {
+        match self {
+            StreamedBatches::Coming(take) => take
+                .recv()
+                .unwrap_or_else(|_| Err("reading the trace broke off".to_owned())),
+            StreamedBatches::Failed(message) => Err(message.clone()),
+        }
+    }
+}

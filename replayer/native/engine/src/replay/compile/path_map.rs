@@ -57,8 +57,7 @@ impl PathMap {
         solitary: &HashSet<u32>,
         contended: Contended,
     ) -> Result<PathMap, String> {
-        let told = |error: replayer_trace::TraceError| error.to_string();
-        let paths = trace.paths().map_err(told)?;
+        let paths = trace.paths()?;
         let mut path_map = PathMap {
             text: vec![0],
             spots: Vec::with_capacity(paths.len()),
@@ -72,7 +71,7 @@ impl PathMap {
         for named in &paths {
             path_map.push(directory, &named.path)?;
         }
-        path_map.take_tree(trace.tree().map_err(told)?);
+        path_map.take_tree(trace.tree()?);
         let mutable = paths.iter().map(|named| named.label == SHARED_MUTABLE);
         let files = match contended {
             Contended::Shared => HashSet::new(),
@@ -327,8 +326,7 @@ fn follow(path: &[u8], target: &[u8], mut each: impl FnMut(&[u8], usize)) {
 
 /// The path above, "" for the first component.
 pub(crate) fn parent(path: &[u8]) -> &[u8] {
-    let slash = path.iter().rposition(|byte| *byte == b'/');
-    path.get(..slash.unwrap_or(0)).unwrap_or_default()
+    path::split(path).0
 }
 
 /// `NAME` of `NAME~3` and `NAME~3.17`.

@@ -9,7 +9,6 @@ use super::table::Table;
 use super::tree_state::{Inherited, TreeState};
 use super::{KEPT_EVENTS, Source};
 use crate::replay::program::{CallBatch, ReplayProgram};
-use replayer_trace::TraceError;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -47,14 +46,13 @@ const MOST_OWN: usize = 4 << 20;
 
 /// Walk along the trace, and look around where requests begin.
 fn befores(source: &Source, requests: &Requests) -> Result<Vec<Before>, String> {
-    let told = |error: TraceError| error.to_string();
     let mut befores = Vec::with_capacity(requests.wanted.len());
     let mut tree_state = TreeState::begin(&source.path_map);
     let mut found = 0;
-    let mut events = source.streams.events(0).map_err(told)?;
+    let mut events = source.streams.events(0)?;
     // They are in the order of their first rows.
     let mut waiting = requests.wanted.iter().peekable();
-    while let Some((row, event)) = events.next_event().map_err(told)? {
+    while let Some((row, event)) = events.next_event()? {
         while let Some(wanted) = waiting.next_if(|wanted| wanted.rows().0 <= row) {
             let used = wanted.used.iter();
             let own = own_of_past(&tree_state, &source.path_map, wanted);
@@ -132,7 +130,6 @@ struct Made {
 
 /// Make the batches of all requests in one walk.
 fn build(source: &Source, requests: &Requests, schedules: &[Ready]) -> Result<Vec<Made>, String> {
-    let told = |error: TraceError| error.to_string();
     let mut made: Vec<Made> = kept(requests)
         .map(|kept| Made {
             batches: kept.then(Vec::new),
@@ -141,9 +138,9 @@ fn build(source: &Source, requests: &Requests, schedules: &[Ready]) -> Result<Ve
         .collect();
     let mut building: HashMap<usize, BatchBuilder<'_>> = HashMap::new();
     let first = requests.wanted.first().map_or(0, |wanted| wanted.rows().0);
-    let mut events = source.streams.events(first).map_err(told)?;
-    let mut edges = Edges::new(source.streams.edges().map_err(told)?);
-    while let Some((row, event)) = events.next_event().map_err(told)? {
+    let mut events = source.streams.events(first)?;
+    let mut edges = Edges::new(source.streams.edges()?);
+    while let Some((row, event)) = events.next_event()? {
         let Some(number) = requests.of(event.thread, row) else {
             continue;
         };
@@ -153,7 +150,7 @@ fn build(source: &Source, requests: &Requests, schedules: &[Ready]) -> Result<Ve
         let batch_builder = building
             .entry(number)
             .or_insert_with(|| BatchBuilder::new(&ready.schedule));
-        batch_builder.push(row, &event, edges.of(row).map_err(told)?);
+        batch_builder.push(row, &event, edges.of(row)?);
         let ends = row >= ready.schedule.rows.1;
         if ends || batch_builder.is_full() {
             place.needs = batch_builder.needs();

@@ -1,7 +1,7 @@
 //! A schedule: all that is needed to make a replay program's batches out of the trace's tables, as often as they are wanted.
 
 use super::batches::{BatchBuilder, Needs};
-use super::calibration::Calibration;
+use super::clock::Calibration;
 use super::clock::positive;
 use super::lanes::Lanes;
 use super::path_map::PathMap;
@@ -47,18 +47,17 @@ impl Schedule {
         &self,
         mut receive: impl FnMut(CallBatch) -> bool,
     ) -> Result<Needs, String> {
-        let told = |error: TraceError| error.to_string();
-        let mut events = self.streams.events(self.rows.0).map_err(told)?;
-        let mut edges = Edges::new(self.streams.edges().map_err(told)?);
+        let mut events = self.streams.events(self.rows.0)?;
+        let mut edges = Edges::new(self.streams.edges()?);
         let mut batch_builder = BatchBuilder::new(self);
-        while let Some((row, event)) = events.next_event().map_err(told)? {
+        while let Some((row, event)) = events.next_event()? {
             if row > self.rows.1 {
                 break;
             }
             if row < self.rows.0 {
                 continue;
             }
-            batch_builder.push(row, &event, edges.of(row).map_err(told)?);
+            batch_builder.push(row, &event, edges.of(row)?);
             if batch_builder.is_full()
                 && let Some(batch) = batch_builder.take()
                 && !receive(batch)

@@ -22,14 +22,13 @@ pub(crate) struct Survey {
 impl Survey {
     /// Look at a whole trace.
     pub(crate) fn of(streams: &TraceTables) -> Result<Survey, String> {
-        let told = |error: replayer_trace::TraceError| error.to_string();
         let mut survey = Survey {
             far: far_rows(streams)?,
             ..Survey::default()
         };
-        let mut names = streams.names().map_err(told)?;
+        let mut names = streams.names()?;
         let mut next = 0;
-        while let Some((row, event)) = names.next_event().map_err(told)? {
+        while let Some((row, event)) = names.next_event()? {
             survey.events = row + 1;
             if !lanes::note(&mut survey.spans, event.thread, row) {
                 return Err(too_many("events", row, event.thread));
@@ -58,10 +57,9 @@ fn too_many(table: &str, row: u64, thread: u32) -> String {
 }
 
 fn far_rows(streams: &TraceTables) -> Result<Vec<(u64, u32)>, String> {
-    let told = |error: replayer_trace::TraceError| error.to_string();
-    let mut edges = streams.edges().map_err(told)?;
+    let mut edges = streams.edges()?;
     let mut far = Vec::new();
-    while let Some((event, earlier)) = edges.next_row().map_err(told)? {
+    while let Some((event, earlier)) = edges.next_row()? {
         if event - earlier >= WINDOW {
             far.push((earlier, 0));
             if far.len() > MOST_FAR {
@@ -82,10 +80,9 @@ fn far_rows(streams: &TraceTables) -> Result<Vec<(u64, u32)>, String> {
 
 /// Rows of paths that the trace makes or removes in a way that only one can.
 pub(crate) fn solitary(streams: &TraceTables) -> Result<HashSet<u32>, String> {
-    let told = |error: replayer_trace::TraceError| error.to_string();
-    let mut names = streams.names().map_err(told)?;
+    let mut names = streams.names()?;
     let mut rows = HashSet::new();
-    while let Some((_, event)) = names.next_event().map_err(told)? {
+    while let Some((_, event)) = names.next_event()? {
         rows.extend(solitary_path(&event));
     }
     Ok(rows)
@@ -157,11 +154,10 @@ pub(crate) struct Requests {
 impl Requests {
     /// Find the requests of a label, or those that nobody named, and look at what they use.
     pub(crate) fn find(streams: &TraceTables, label: &str) -> Result<Requests, String> {
-        let told = |error: replayer_trace::TraceError| error.to_string();
-        let mut rows = streams.requests().map_err(told)?;
+        let mut rows = streams.requests()?;
         let mut by_number: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
         let mut row = 0;
-        while let Some(piece) = rows.next_row().map_err(told)? {
+        while let Some(piece) = rows.next_row()? {
             if piece.thread >= lanes::MOST_THREADS {
                 return Err(too_many("requests", row, piece.thread));
             }
@@ -207,9 +203,8 @@ impl Requests {
     }
 
     fn look(&mut self, streams: &TraceTables) -> Result<(), String> {
-        let told = |error: replayer_trace::TraceError| error.to_string();
-        let mut names = streams.names().map_err(told)?;
-        while let Some((row, event)) = names.next_event().map_err(told)? {
+        let mut names = streams.names()?;
+        while let Some((row, event)) = names.next_event()? {
             let number = self.of(event.thread, row);
             if let Some(wanted) = number.and_then(|number| self.wanted.get_mut(number)) {
                 wanted.note(&event);

@@ -68,7 +68,7 @@ prop_compose! {
 fn is_bounded(call: &ReplayCall) -> bool {
     match call {
         ReplayCall::Plain(Call::Open { flags, mode, .. }) => {
-            flags & !translator::OPEN_FLAGS == 0 && *mode <= 0o1777
+            flags & !crate::program::OPEN_FLAGS == 0 && *mode <= 0o1777
         }
         ReplayCall::Inherit { flags, .. } => flags & 0o1300 == 0,
         ReplayCall::Read(DataCall { size, .. }) | ReplayCall::Write(DataCall { size, .. }) => {

@@ -1,22 +1,22 @@
 //! From an event to a call: files become slots, paths their numbers in the replay program; what cannot be made again becomes an omission.
 
-use super::denied::{DENIED, follows, is_denied_change};
 use super::locks::Locks;
-use super::operands::Operands;
+use super::operands::{Operands, SET_STATUS};
 use super::path_map::PathMap;
 use super::slots::{LaneRow, NOT_OPEN, Reason, SPECIAL, Slots};
 use super::table::Table;
 use crate::path;
+use crate::program::OPEN_FLAGS;
 use crate::replay::program::{Call, PathId, Place, ReplayCall, Slot, TextId};
 use crate::sys::Through;
+use replayer_ops::Class;
 use replayer_trace::{Event, MOST_DATA, Op};
 use std::collections::HashSet;
 
-/// Flags that an open may have: those of plan format 1.
-pub(crate) const OPEN_FLAGS: u32 = crate::program::OPEN_FLAGS;
 const CREAT: u32 = 0o100;
 /// `O_CREAT` and the bit of `O_TMPFILE`: only they take a mode (openat2(2)).
 const MAKES: u32 = CREAT | 0o20_000_000;
+/// `O_PATH` neither makes nor cuts, whatever stands beside it.
 const PATH: u32 = 0o10_000_000;
 /// What openat2 takes beside `O_PATH`.
 const WITH_PATH: u32 = PATH | 0o200_000 | 0o400_000 | 0o2_000_000;
@@ -367,5 +367,46 @@ fn open_flags(operands: &Operands<'_>) -> u32 {
         flags & WITH_PATH
     } else {
         flags
+    }
+}
+
+pub(super) const DENIED: Reason = "change of an open file that was denied";
+/// `EPERM` and `EACCES` (errno(3)), as results.
+const REFUSALS: [i64; 2] = [-1, -13];
+/// `O_ACCMODE`, `O_CREAT`, `O_TRUNC` and the bit of `O_TMPFILE`: an open without them reads.
+const OPENS_TO_CHANGE: u32 = 0o3 | 0o100 | 0o1000 | 0o20_000_000;
+const NO_FOLLOW: u32 = 0o400_000;
+/// `O_CREAT` and `O_EXCL`: a link in the last place is not followed.
+const ONLY_NEW: u32 = 0o300;
+
+/// Whether a call was denied that would have changed something.
+pub(super) fn is_denied_change(event: &Event) -> bool {
+    REFUSALS.contains(&event.result) && changes(event)
+}
+
+fn changes(event: &Event) -> bool {
+    let operands = Operands(event);
+    match event.op {
+        Op::Open => {
+            let flags = operands.lenient_flags(OPENS_TO_CHANGE | PATH);
+            flags != 0 && flags & PATH == 0
+        }
+        Op::Fcntl => operands.command(u32::MAX) == Ok(SET_STATUS),
+        Op::Sendfile | Op::Splice => true,
+        op => matches!(
+            op.class(),
+            Class::Alter | Class::Attribute | Class::Mark | Class::Write
+        ),
+    }
+}
+
+/// Whether a symlink in the last place is followed.
+pub(super) fn follows(event: &Event) -> bool {
+    match event.op {
+        Op::Open => {
+            let flags = Operands(event).lenient_flags(NO_FOLLOW | ONLY_NEW);
+            flags & NO_FOLLOW == 0 && flags & ONLY_NEW != ONLY_NEW
+        }
+        op => op.class() == Class::Attribute && op.follows(),
     }
 }

@@ -218,9 +218,7 @@ impl<'a> TreeState<'a> {
 
     /// The directory that holds the last name of a path, and the name.
     pub(super) fn home<'p>(&self, path: &'p [u8]) -> Option<(NodeId, &'p [u8])> {
-        let above = super::path_map::parent(path);
-        let name = path.get(above.len()..)?;
-        let name = name.strip_prefix(b"/").unwrap_or(name);
+        let (above, name) = crate::path::split(path);
         Some((self.find(above)?, name))
     }
 
@@ -235,8 +233,7 @@ impl<'a> TreeState<'a> {
             .map(|node| &node.kind)
         {
             links = links.checked_sub(1)?;
-            let slash = text.iter().rposition(|byte| *byte == b'/');
-            let (above, leaf) = text.split_at(slash.map_or(0, |slash| slash + 1));
+            let (above, leaf) = crate::path::split(text);
             directory = self.walk(directory, above, &mut links)?;
             name = leaf.into();
         }

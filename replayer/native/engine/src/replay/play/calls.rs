@@ -117,9 +117,7 @@ impl<'a: 'c, 'c, K: Kernel> Executor<'c> for EventExecutor<'_, 'a, 'c, K> {
         let names = &self.lane_replay.performance.names;
         let target = names.text(self.batch, *target);
         if !link_stays_inside(names.path(at.path).to_bytes(), target.to_bytes()) {
-            self.lane_replay
-                .omit(self.scheduled, "symlink to the outside");
-            return Ok(());
+            return (self.lane_replay).omit(self.scheduled, "symlink to the outside");
         }
         self.at(Op::Symlink, at, |k, at| k.symlink(&target, at))
     }
@@ -210,18 +208,9 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 offset,
             } => self.inherit(scheduled, (*path, *slot), *flags, *offset),
             ReplayCall::CloseDuplicate { slot } => self.close_duplicate(scheduled, *slot),
-            ReplayCall::CloseSilently { slot } => {
-                self.close_silently(scheduled, *slot);
-                Ok(())
-            }
-            ReplayCall::End => {
-                self.end(scheduled);
-                Ok(())
-            }
-            ReplayCall::Omit { reason } => {
-                self.omit(scheduled, reason);
-                Ok(())
-            }
+            ReplayCall::CloseSilently { slot } => self.close_silently(scheduled, *slot),
+            ReplayCall::End => self.end(scheduled),
+            ReplayCall::Omit { reason } => self.omit(scheduled, reason),
             ReplayCall::Grow { path, size } => self.grow(scheduled, *path, *size),
             ReplayCall::Stand { slot, offset } => self.stand(scheduled, *slot, *offset),
             ReplayCall::LetGo(first) => {
@@ -230,8 +219,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 self.enact(batch, &ScheduledCall { call, ..*scheduled })
             }
             ReplayCall::Fcntl { command, .. } if !controls::is_harmless(*command) => {
-                self.omit(scheduled, "fcntl");
-                Ok(())
+                self.omit(scheduled, "fcntl")
             }
             ReplayCall::Fcntl {
                 slot,
@@ -239,8 +227,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 argument,
             } => self.fcntl(scheduled, *slot, *command, *argument),
             ReplayCall::Ioctl { command, .. } if !controls::is_asking(*command) => {
-                self.omit(scheduled, "ioctl");
-                Ok(())
+                self.omit(scheduled, "ioctl")
             }
             ReplayCall::Ioctl { slot, command } => self.on(scheduled, Op::Ioctl, *slot, |f| {
                 controls::ioctl(f, *command)
@@ -251,9 +238,9 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     }
 
     /// An event that is not made, counted by its reason.
-    pub(super) fn omit(&mut self, scheduled: &ScheduledCall, reason: &'static str) {
+    pub(super) fn omit(&mut self, scheduled: &ScheduledCall, reason: &'static str) -> Replayed {
         self.tally.omit(reason);
-        self.pass(scheduled);
+        self.pass(scheduled)
     }
 
     /// A place as the kernel is told it; the directory stays open while the second part lives.
@@ -405,10 +392,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 self.settle(scheduled, act, ended)
             }
             Taken::Nothing => self.no_file(scheduled, op, slot),
-            Taken::Busy => {
-                self.omit(scheduled, "close of a file in use");
-                Ok(())
-            }
+            Taken::Busy => self.omit(scheduled, "close of a file in use"),
         }
     }
 
@@ -428,13 +412,13 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         }
     }
 
-    fn close_silently(&mut self, scheduled: &ScheduledCall, slot: Slot) {
+    fn close_silently(&mut self, scheduled: &ScheduledCall, slot: Slot) -> Replayed {
         if let Taken::File(file, path) = self.performance.slots.take(slot) {
             let act = Act::new(Op::Close, path);
             // No call of the program, so its result is none either.
             let _closed = self.untimed(act, |_| close(file));
         }
-        self.pass(scheduled);
+        self.pass(scheduled)
     }
 
     /// Open what was open before.
@@ -447,8 +431,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     ) -> Replayed {
         let at = At::whole(self.performance.names.path(path));
         if !K::REAL {
-            self.pass(scheduled);
-            return Ok(());
+            return self.pass(scheduled);
         }
         let how = How {
             flags: flags & !MAKING,
@@ -462,8 +445,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             return Err(Halt::Cut);
         }
         let Ok(file) = opened else {
-            self.omit(scheduled, "inherited file is not there");
-            return Ok(());
+            return self.omit(scheduled, "inherited file is not there");
         };
         self.keep(slot, file, (path, flags));
         let offset = i64::try_from(offset).unwrap_or(0);
@@ -474,12 +456,10 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 return Err(Halt::Cut);
             }
             if positioned.is_err() {
-                self.omit(scheduled, "inherited file cannot be positioned");
-                return Ok(());
+                return self.omit(scheduled, "inherited file cannot be positioned");
             }
         }
-        self.pass(scheduled);
-        Ok(())
+        self.pass(scheduled)
     }
 }
 

@@ -227,10 +227,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             (Some(from), Some(to)) => (from, to),
             (Some(from), None) => return self.read(scheduled, op, extent(from, from_offset)),
             (None, Some(to)) => return self.write(scheduled, op, extent(to, to_offset)),
-            (None, None) => {
-                self.omit(scheduled, "copy outside of the trace");
-                return Ok(());
-            }
+            (None, None) => return self.omit(scheduled, "copy outside of the trace"),
         };
         let Some(target) = self.performance.slots.hold(to) else {
             return self.no_file(scheduled, op, to);
@@ -244,8 +241,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     fn clone_file(&mut self, scheduled: &ScheduledCall, from: Option<Slot>, to: Slot) -> Replayed {
         let op = Op::Clone;
         let Some(from) = from else {
-            self.omit(scheduled, "clone from outside of the trace");
-            return Ok(());
+            return self.omit(scheduled, "clone from outside of the trace");
         };
         let Some(source) = self.performance.slots.hold(from) else {
             return self.no_file(scheduled, op, from);

@@ -45,8 +45,7 @@ impl<K: Kernel> LaneReplay<'_, K> {
 
     pub(super) fn stand(&mut self, scheduled: &ScheduledCall, slot: Slot, offset: u64) -> Replayed {
         let Some(held) = self.performance.slots.hold(slot) else {
-            self.omit(scheduled, "file that was never open is to be positioned");
-            return Ok(());
+            return self.omit(scheduled, "file that was never open is to be positioned");
         };
         let act = Act::new(Op::Lseek, held.path());
         let (file, offset) = (held.file, i64::try_from(offset).unwrap_or(i64::MAX));
@@ -65,10 +64,9 @@ impl<K: Kernel> LaneReplay<'_, K> {
             return Err(Halt::Cut);
         }
         if answer.is_ok() {
-            self.pass(scheduled);
+            self.pass(scheduled)
         } else {
-            self.omit(scheduled, reason);
+            self.omit(scheduled, reason)
         }
-        Ok(())
     }
 }

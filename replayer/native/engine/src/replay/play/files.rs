@@ -1,6 +1,7 @@
 //! The files of a performance: laid out just before it and removed just after it, by its user's own thread, beneath the run's folder.
 
 use crate::ops::Op;
+use crate::path::split;
 use crate::program::EntryKind;
 use crate::replay::names::{Names, Ready};
 use crate::replay::program::{PathId, ReplayProgram};
@@ -49,12 +50,7 @@ impl Site<'_> {
 
     /// The directory that a path's last name is in, and that name.
     fn place<'p>(&self, path: &'p [u8]) -> Result<(OwnedFd, &'p [u8]), Errno> {
-        let slash = path.iter().rposition(|byte| *byte == b'/');
-        let (parent, leaf) = match slash {
-            Some(slash) => path.split_at(slash),
-            None => (&b""[..], path),
-        };
-        let leaf = leaf.strip_prefix(b"/").unwrap_or(leaf);
+        let (parent, leaf) = split(path);
         Ok((open_place(self.folder, parent)?, leaf))
     }
 

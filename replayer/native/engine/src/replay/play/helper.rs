@@ -1,17 +1,21 @@
-//! Helpers: threads that wait for tasks of their user.
+//! Helpers: threads that wait for tasks of their user, and are confined, watched and counted as the user's own; they play lanes.
 
-use super::lane::{self, Role};
-use super::lane_replay::Tools;
+use super::helper_group::{Leaving, Outcome};
+use super::lane_replay::{LaneContext, LaneReplay, Tools};
 use super::line::{self, Post};
-use super::prepared::PreparedThread;
-use crate::interpreter::Setting;
+use super::log::open_log;
+use super::performance::Performance;
+use crate::interpreter::{Halt, Journal, Setting};
 use crate::lock::hold;
-use crate::sys::Kernel;
-use crate::thread_state::{Mate, ThreadState};
+use crate::ops::Op;
+use crate::sys::{Folder, Kernel, own_folder_state, prepare_thread, thread_id};
+use crate::thread_state::{ABANDONED, Mate, Place, ThreadState};
+use crate::user_threads::{NAG, interrupt};
+use rustix::io::Errno;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle, park};
+use std::thread::{Builder, JoinHandle, park, park_timeout};
 
 /// What a helper is to do.
 pub(super) enum Task {
@@ -109,8 +113,153 @@ fn live<K: Kernel>(prepared: &PreparedThread, inbox: &Inbox) {
     let mut confined = None;
     while let Some(task) = inbox.wait() {
         match task {
-            Task::Lane(role) => lane::play::<K>(prepared, &role, (&mut confined, &mut tools)),
+            Task::Lane(role) => play::<K>(prepared, &role, (&mut confined, &mut tools)),
             Task::Stage(post) => line::man::<K>(prepared, &post, &mut confined),
         }
     }
+}
+
+/// For whom, and where.
+pub(super) struct Duty {
+    /// Which of the user's threads it is on.
+    pub(super) lane: usize,
+    pub(super) target: u16,
+    pub(super) folder: Arc<Folder>,
+    pub(super) transaction: u16,
+    /// When the transaction began, and whether it came by a schedule.
+    pub(super) began: (u64, bool),
+}
+
+/// A helper's thread, from its begin to its end.
+pub(super) struct PreparedThread {
+    pub(super) setting: Arc<Setting>,
+    pub(super) thread_state: Arc<ThreadState>,
+}
+
+impl PreparedThread {
+    pub(super) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> PreparedThread {
+        prepare_thread();
+        // As for a user's own thread.
+        own_folder_state();
+        let thread = thread_id();
+        if let Some(waiting) = setting.run_queue.enter(thread) {
+            thread_state.set_waiting(waiting);
+        }
+        thread_state.set_thread(thread);
+        PreparedThread {
+            setting: Arc::clone(setting),
+            thread_state: Arc::clone(thread_state),
+        }
+    }
+
+    /// What is recorded of a task.
+    pub(super) fn journal(&self, duty: &Duty) -> Journal {
+        let recorder = &self.setting.recorder;
+        let lane = u32::try_from(duty.lane).unwrap_or(0);
+        let journal = Journal::new(
+            Arc::clone(recorder),
+            recorder.shard(self.thread_state.user.wrapping_add(lane)),
+            Arc::clone(&self.thread_state),
+            duty.target,
+            self.setting.begin_ns,
+        );
+        let (start_ns, scheduled) = duty.began;
+        let mut journal = journal.on_schedule(scheduled);
+        journal.begin(duty.transaction, start_ns, start_ns);
+        journal
+    }
+}
+
+impl Drop for PreparedThread {
+    fn drop(&mut self) {
+        self.thread_state.clear_thread();
+        if let Some(waiting) = self.thread_state.waiting() {
+            self.setting.run_queue.leave(waiting);
+        }
+    }
+}
+
+/// Where a helper is confined to: a target, and the calls that may be made there.
+pub(super) type Confined<K> = Option<(u16, K)>;
+
+/// Confine this thread to where its task is done, unless it is; a failure is told.
+pub(super) fn confine<K: Kernel>(
+    prepared: &PreparedThread,
+    duty: &Duty,
+    confined: Confined<K>,
+    is_over: impl Fn() -> bool,
+) -> Result<(u16, K), Halt> {
+    prepared.thread_state.set_target(duty.target);
+    if let Some(confined) = confined.filter(|(target, _)| *target == duty.target) {
+        return Ok(confined);
+    }
+    let enter = || K::enter(&duty.folder);
+    match prepared.thread_state.show(Op::Chdir, Place::FOLDER, enter) {
+        Ok(kernel) => Ok((duty.target, kernel)),
+        Err(Errno::INTR) if is_over() => Err(Halt::Cut),
+        Err(errno) => {
+            let message = format!("lane {} cannot enter the run's folder: {errno}", duty.lane);
+            prepared.setting.warn(prepared.thread_state.user, message);
+            Err(Halt::Failed)
+        }
+    }
+}
+
+/// A helper's part in a performance.
+pub(super) struct Role {
+    pub(super) performance: Arc<Performance>,
+    pub(super) user: Arc<ThreadState>,
+    pub(super) duty: Duty,
+}
+
+/// Play a lane to its end.
+pub(super) fn play<K: Kernel>(
+    prepared: &PreparedThread,
+    role: &Role,
+    (confined, tools): (&mut Confined<K>, &mut Tools),
+) {
+    let performance = &role.performance;
+    let mut leaving = Leaving::new(&performance.helper_group);
+    perform::<K>(prepared, role, (confined, tools), &mut leaving.outcome);
+    let failed = leaving.outcome.result.is_err();
+    drop(leaving);
+    if failed && performance.is_halted() {
+        // The user's own thread may be in a call that waits.
+        let user = &role.user;
+        while performance.owner_plays() && user.flags() & ABANDONED == 0 {
+            interrupt(user, performance.helper_group.owner());
+            park_timeout(NAG);
+        }
+    }
+}
+
+fn perform<K: Kernel>(
+    prepared: &PreparedThread,
+    role: &Role,
+    (confined, tools): (&mut Confined<K>, &mut Tools),
+    outcome: &mut Outcome,
+) {
+    let (setting, thread_state, performance) =
+        (&prepared.setting, &prepared.thread_state, &role.performance);
+    thread_state.set_names(&performance.names);
+    let is_over = || performance.is_over(thread_state);
+    let kernel = match confine(prepared, &role.duty, confined.take(), is_over) {
+        Ok(found) => &confined.insert(found).1,
+        Err(halt) => {
+            outcome.result = Err(halt);
+            performance.halt();
+            return;
+        }
+    };
+    tools.log = open_log(setting, performance.id, role.duty.lane);
+    let mut journal = prepared.journal(&role.duty);
+    let context = LaneContext {
+        setting,
+        kernel,
+        thread_state,
+        journal: &mut journal,
+        tools,
+    };
+    outcome.result = LaneReplay::new(context, performance, role.duty.lane).play();
+    outcome.take(journal);
 }

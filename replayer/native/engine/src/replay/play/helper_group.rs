@@ -1,6 +1,6 @@
 //! What the threads of a user that work on one thing share: whether they go on, and what became of those that have ended.
 
-use crate::interpreter::{FailedOp, Halt};
+use crate::interpreter::{FailedOp, Halt, Journal};
 use crate::lock::hold;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,6 +27,13 @@ impl Default for Outcome {
 }
 
 impl Outcome {
+    /// What a thread has recorded whose work is over.
+    pub(super) fn take(&mut self, mut journal: Journal) {
+        (self.bytes, self.latest_ns) = journal.part();
+        self.failed = journal.failed.take();
+        journal.flush();
+    }
+
     /// Of a thread that has not come to its end.
     pub(crate) fn unknown() -> Outcome {
         Outcome {

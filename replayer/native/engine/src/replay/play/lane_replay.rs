@@ -9,7 +9,6 @@ use crate::clock::now_ns;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::{KINDS, OK, Op, outcome_of_errno};
 use crate::program::ReplayPace;
-use crate::record::event::Event;
 use crate::replay::program::{CallBatch, PathId, ScheduledCall};
 use crate::sys::data::Listing;
 use crate::sys::{Answer, Kernel, Scratch};
@@ -173,11 +172,8 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             log.fault
         });
         if let Some(errno) = fault {
-            self.setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                user: self.thread_state.user,
-                message: format!("the event log is incomplete: {errno}"),
-            });
+            let message = format!("the event log is incomplete: {errno}");
+            self.setting.warn(self.thread_state.user, message);
         }
     }
 
@@ -208,11 +204,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 Ok(None) => break,
                 Err(NoBatch::Over) => return Err(Halt::Cut),
                 Err(NoBatch::Broken(why)) => {
-                    self.setting.recorder.log(&Event::Broken {
-                        t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                        user: thread_state.user,
-                        message: why,
-                    });
+                    self.setting.warn(thread_state.user, why);
                     return Err(Halt::Failed);
                 }
             }

@@ -1,20 +1,19 @@
 //! The threads of a user that play the lanes of its performances: its own, and helpers that wait between performances.
 
 use super::files::{Fault, Site, lay_out, remove};
+use super::helper::Duty;
+use super::helper::Role;
 use super::helper::{HelperThread, Task};
 use super::helper_group::HelperGroup;
-use super::lane::Role;
 use super::lane_replay::{LaneContext, LaneReplay, Tools};
 use super::line::{Line, Post};
 use super::log::open_log;
 use super::performance::{Performance, PerformanceId, Timing};
-use super::prepared::Duty;
 use crate::clock::{now_ns, since_ns};
 use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting, Shift};
 use crate::ops::{Op, outcome_of_errno};
 use crate::program::{Pipeline, Replay, ReplayPace};
-use crate::record::event::Event;
 use crate::replay::names::Names;
 use crate::replay::program::ReplayProgram;
 use crate::segment::Segment;
@@ -316,11 +315,8 @@ impl LaneThreads {
         };
         if let Err((errno, path)) = self.remove_files(&site) {
             let path = String::from_utf8_lossy(&path).into_owned();
-            self.setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                user: self.thread_state.user,
-                message: format!("files of a performance stay: {path}: {errno}"),
-            });
+            let message = format!("files of a performance stay: {path}: {errno}");
+            self.setting.warn(self.thread_state.user, message);
         }
     }
 

@@ -107,21 +107,6 @@ impl Totals {
         }
     }
 
-    fn merge(&mut self, other: &Totals) {
-        self.performances += other.performances;
-        self.events += other.events;
-        self.compared += other.compared;
-        self.matched += other.matched;
-        self.drift_ns = self.drift_ns.max(other.drift_ns);
-        self.diverged += other.diverged;
-        for (sum, more) in self.allowed.iter_mut().zip(other.allowed) {
-            *sum += more;
-        }
-        for (reason, count) in &other.omitted {
-            *self.omitted.entry(reason).or_default() += count;
-        }
-    }
-
     fn allowed_json(&self) -> Value {
         let counted = Allowance::NAMES.iter().zip(self.allowed);
         let counted = counted.filter(|(_, count)| *count > 0);
@@ -141,11 +126,20 @@ impl Totals {
 
 #[derive(Debug, Default)]
 struct Book {
+    all: Totals,
     targets: BTreeMap<u16, Totals>,
     diverged: BTreeMap<(u16, u16, Kind), u64>,
     examples: Vec<Example>,
     /// Targets that have an example.
     seen: BTreeSet<u16>,
+}
+
+impl Book {
+    /// Add to the sums of a target and of all.
+    fn each_sum(&mut self, target: u16, add: impl Fn(&mut Totals)) {
+        add(&mut self.all);
+        add(self.targets.entry(target).or_default());
+    }
 }
 
 /// Of one engine.
@@ -157,17 +151,13 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A performance has ended.
     pub(crate) fn count_performance(&self, target: u16) {
-        hold(&self.book)
-            .targets
-            .entry(target)
-            .or_default()
-            .performances += 1;
+        hold(&self.book).each_sum(target, |totals| totals.performances += 1);
     }
 
     /// Add what a lane counted.
     pub(crate) fn add(&self, (target, transaction): (u16, u16), tally: &Tally) {
         let mut book = hold(&self.book);
-        book.targets.entry(target).or_default().add(tally);
+        book.each_sum(target, |totals| totals.add(tally));
         for (kind, count) in &tally.diverged {
             let key = (target, transaction, *kind);
             *book.diverged.entry(key).or_default() += count;
@@ -188,8 +178,6 @@ impl Ledger {
     /// All of it, as the door tells it.
     pub(crate) fn json(&self, transactions: &[impl AsRef<str>]) -> String {
         let book = hold(&self.book);
-        let mut all = Totals::default();
-        book.targets.values().for_each(|totals| all.merge(totals));
         let name = |transaction: &u16| {
             transactions
                 .get(usize::from(*transaction))
@@ -219,7 +207,7 @@ impl Ledger {
             ),
             ("targets", targets.collect()),
         ];
-        with(all.json(), lists).to_string()
+        with(book.all.json(), lists).to_string()
     }
 }
 

@@ -1,7 +1,7 @@
 //! A pipeline of a plan: stages that go through the entries of a dataset side by side, each on a helper.
 
+use super::helper::{Confined, Duty, PreparedThread, confine};
 use super::helper_group::{HelperGroup, Leaving, Outcome};
-use super::prepared::{Confined, Duty, PreparedThread, confine};
 use super::progress::Progress;
 use crate::interpreter::{Halt, Interpreter, Shift};
 use crate::program::{Each, Pipeline};
@@ -134,10 +134,8 @@ fn work<K: Kernel>(
         thread_state,
     };
     let result = interpreter.stage(&stage);
-    let (kernel, mut journal) = interpreter.leave();
-    (outcome.bytes, outcome.latest_ns) = journal.part();
-    outcome.failed = journal.failed.take();
-    journal.flush();
+    let (kernel, journal) = interpreter.leave();
+    outcome.take(journal);
     *confined = Some((target, kernel));
     result
 }

@@ -1,9 +1,7 @@
 //! The event log of a lane: when each of its events began and ended, in a file of its own, 24 bytes a record.
 
 use super::performance::PerformanceId;
-use crate::clock::now_ns;
 use crate::interpreter::Setting;
-use crate::record::event::Event;
 use crate::sys::below::{create, write_all};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
@@ -65,11 +63,8 @@ pub(super) fn open_log(setting: &Setting, id: PerformanceId, lane: usize) -> Opt
     match Log::new(directory, &name, setting.begin_ns) {
         Ok(log) => Some(log),
         Err(errno) => {
-            setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(setting.begin_ns),
-                user: id.user,
-                message: format!("the event log is incomplete: {name}: {errno}"),
-            });
+            let message = format!("the event log is incomplete: {name}: {errno}");
+            setting.warn(id.user, message);
             None
         }
     }

@@ -1,6 +1,6 @@
 //! Plays replay programs: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
 //!
-//! `lane threads`, `helper` and `prepared` have the threads, `helper_group` and `performance` what they share, `lane_replay` is one lane; `calls*` are the calls, `results`
+//! `lane_threads` and `helper` have the threads, `helper_group` and `performance` what they share, `lane_replay` is one lane; `calls*` are the calls, `results`
 //! and `check` judge what they returned, `ledger` counts it for the door. The same threads do the stages of pipelines: `line`.
 
 mod batch_queue;
@@ -11,7 +11,6 @@ mod check;
 mod files;
 mod helper;
 mod helper_group;
-mod lane;
 mod lane_replay;
 mod lane_threads;
 mod ledger;
@@ -19,7 +18,6 @@ mod line;
 mod log;
 mod pace;
 mod performance;
-mod prepared;
 mod progress;
 mod results;
 mod slots;

@@ -186,23 +186,29 @@ impl<K: Kernel> LaneReplay<'_, K> {
     }
 
     /// An event that is not made as a timed call.
-    pub(super) fn pass(&mut self, scheduled: &ScheduledCall) {
+    #[expect(
+        clippy::unnecessary_wraps,
+        reason = "so ends whatever is done with an event"
+    )]
+    pub(super) fn pass(&mut self, scheduled: &ScheduledCall) -> Replayed {
         let now_ns = now_ns();
         self.last_ns = Some(now_ns);
         self.pause.begin(now_ns);
         if let Some(log) = &mut self.tools.log {
             log.write(scheduled.row, (now_ns, now_ns));
         }
+        Ok(())
     }
 
     /// The thread has ended. What it did by itself since its last call is time of the transaction's, unless there are no pauses.
-    pub(super) fn end(&mut self, scheduled: &ScheduledCall) {
-        self.pass(scheduled);
+    pub(super) fn end(&mut self, scheduled: &ScheduledCall) -> Replayed {
+        let passed = self.pass(scheduled);
         if let Some(now_ns) = self.last_ns
             && self.performance.timing.pace != ReplayPace::Asap
         {
             self.journal.pass(now_ns);
         }
+        passed
     }
 
     /// Count a divergence, and keep the first ones.

@@ -329,7 +329,7 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
     let size = std::fs::metadata(ground.run().join("t/new")).unwrap().len();
     assert_eq!(size, 5000);
     let rows = ground.totals();
-    let writes = rows.iter().find(|row| row.op == "write").unwrap();
+    let writes = rows.iter().find(|row| row.key.op == "write").unwrap();
     assert_eq!(writes.bytes, 25_000);
     assert!(thread_state.in_call_ns() > 0);
 }
@@ -381,7 +381,7 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
     let totals = ground.totals();
     let counts: Vec<u64> = totals
         .iter()
-        .filter(|row| row.round == 1 && row.op == "stat")
+        .filter(|row| row.key.round == 1 && row.key.op == "stat")
         .map(|row| crate::histogram::unpack(&row.histogram).unwrap().count())
         .collect();
     assert_eq!(counts, [3], "those of the second performance");

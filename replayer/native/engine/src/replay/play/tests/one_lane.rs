@@ -369,7 +369,7 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
     let count = |op: &str, outcome: &str| {
         let found = rows
             .iter()
-            .find(|row| row.op == op && row.outcome == outcome);
+            .find(|row| row.key.op == op && row.key.outcome == outcome);
         found.map_or(0, |row| {
             crate::histogram::unpack(&row.histogram).unwrap().count()
         })

@@ -44,7 +44,7 @@ fn events_at_their_recorded_times_are_never_early_and_tell_how_late_they_are() {
         assert!(start_ns >= begin_ns + number * 1_000_000);
     }
     let rows = ground.totals();
-    let lag = rows.iter().find(|row| row.op == "event.lag").unwrap();
+    let lag = rows.iter().find(|row| row.key.op == "event.lag").unwrap();
     let lags = crate::histogram::unpack(&lag.histogram).unwrap();
     assert_eq!(lags.count(), 20);
 }
