@@ -1,6 +1,5 @@
 //! What an import counted: the figures of trace.json and of the report.
 
-use crate::tree::Repairs;
 use replayer_ops::{Flag, Op, errno_name};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
@@ -89,7 +88,6 @@ pub(crate) struct Counts {
     /// Descriptors that were open before the trace.
     pub(crate) inherited: u64,
     pub(crate) links_out: u64,
-    pub(crate) repairs: Repairs,
 }
 
 /// Lines kept as samples.
@@ -127,7 +125,6 @@ impl Counts {
     pub(crate) fn json(&self) -> Value {
         let represented = self.represented();
         let below = represented + self.followed.total() + self.not_representable.total();
-        let repairs = &self.repairs;
         json!({
             "lines": self.lines,
             "lines_not_understood": self.not_understood,
@@ -154,14 +151,6 @@ impl Counts {
             "files_open_before": self.inherited,
             "files_corrected": self.files_corrected,
             "links_out_of_roots": self.links_out,
-            "tree_repairs": {
-                "inferred": repairs.inferred,
-                "missing_in_manifest": repairs.missing_in_manifest,
-                "not_there": repairs.not_there,
-                "corrected": repairs.corrected,
-                "unexplained": repairs.unexplained,
-                "unnamed": repairs.unnamed,
-            },
         })
     }
 }

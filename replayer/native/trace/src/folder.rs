@@ -90,9 +90,7 @@ pub(crate) fn write(
     for edge in std::mem::take(&mut tracker.order.ready) {
         tracker.edges.push(edge)?;
     }
-    tracker
-        .tree
-        .settle_names(&mut tracker.scope.paths, &mut tracker.counts.repairs);
+    tracker.tree.settle_names(&mut tracker.scope.paths);
     let needed = settle_paths(&mut tracker, origin.keep);
     let mut document = Map::new();
     document.insert("format".to_owned(), json!(FORMAT_VERSION));
@@ -147,6 +145,7 @@ fn write_tables(
         "parents_guessed": tracker.tasks.guessed,
         "files_from_outside": tracker.outside.crossings,
         "manifest_rows": origin.declared,
+        "tree_repairs": tracker.tree.repairs,
     });
     let told = json!({
         "clock": clock(origin, tracker.first_ns, events.tick_ns),

@@ -99,10 +99,9 @@ impl Tracker {
         if deleted || node.is_some_and(|node| self.tree.was_made(node)) {
             return self.receive((path, node), deleted, shown);
         }
-        let repairs = &mut self.counts.repairs;
         let placed = self
             .tree
-            .saw(&self.scope.paths, path, true, FileKind::Unknown, repairs);
+            .saw(&self.scope.paths, path, true, FileKind::Unknown);
         let id = self.files.add(path, placed.map(|(node, _)| node), shown);
         if let Some(description) = self.files.get_mut(id) {
             description.offset = None;

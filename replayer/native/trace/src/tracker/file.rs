@@ -55,7 +55,7 @@ impl Tracker {
         };
         let used = self.record_foreign_changes(call, op, (id, used), args)?;
         if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
-            self.tree.was_entered(node, &mut self.counts.repairs);
+            self.tree.was_entered(node);
         }
         let operands = Operands::of_file(used.slot);
         let mut written = std::borrow::Cow::Borrowed(args);
@@ -218,8 +218,7 @@ impl Tracker {
         (asked, got): (i64, i64),
     ) {
         if let (Some(node), Some(offset)) = (used.node, offset) {
-            self.tree
-                .saw_read(node, offset, got, asked, &mut self.counts.repairs);
+            self.tree.saw_read(node, offset, got, asked);
             self.order
                 .data(node, (offset, offset.saturating_add(asked)), Access::Read);
         }
@@ -234,7 +233,7 @@ impl Tracker {
             (Some(SEEK_END), Some(reached)) => {
                 let size = reached.saturating_sub(asked);
                 let followed = self.tree.size(node);
-                self.tree.saw_end(node, size, &mut self.counts.repairs);
+                self.tree.saw_end(node, size);
                 // Its last byte too: who wrote that made the end what it is.
                 size.min(followed).saturating_sub(1).max(0)
             }

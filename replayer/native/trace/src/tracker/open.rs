@@ -150,11 +150,9 @@ impl Tracker {
 
     /// Learn from an open that succeeded.
     fn learn_open(&mut self, path: PathId, flags: i64) -> Option<Placed> {
-        let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         if flags & O_TMPFILE == O_TMPFILE {
-            self.tree
-                .saw(paths, path, true, FileKind::Directory, repairs)?;
+            self.tree.saw(paths, path, true, FileKind::Directory)?;
             let node = self.tree.add(FileKind::Regular);
             return Some((node, None));
         }
@@ -170,17 +168,16 @@ impl Tracker {
         } else {
             FileKind::Unknown
         };
-        self.tree.saw(paths, path, follow, kind, repairs)
+        self.tree.saw(paths, path, follow, kind)
     }
 
     /// Learn from an open that made what it opened, or seems to have: the walk has found nothing there.
     fn learn_making(&mut self, path: PathId, flags: i64, found: Found) -> Option<Placed> {
-        let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         // A link that leads nowhere at all cannot have been there.
         let follow = follows_to_open(flags) && !matches!(found, Found::Loop | Found::NotDirectory);
         let target = follow.then(|| self.tree.link_target(paths, path)).flatten();
-        let placed = self.tree.made_by_open(paths, path, follow, repairs);
+        let placed = self.tree.made_by_open(paths, path, follow);
         let doubtful = matches!(
             found,
             Found::Unknown(..) | Found::NoDirectory { known: false, .. }

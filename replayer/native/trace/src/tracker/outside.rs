@@ -233,7 +233,7 @@ impl Tracker {
         let id = self.tree.add_before(directory, name, FileKind::Regular);
         let node = self.tree.node_mut(id)?;
         node.confirmed = true;
-        self.tree.saw_size(id, size, &mut self.counts.repairs);
+        self.tree.saw_size(id, size);
         Some(id)
     }
 }

@@ -108,16 +108,15 @@ impl Tracker {
         path: PathId,
         args: &Args<'_>,
     ) -> Option<Placed> {
-        let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         match op {
             Op::Mkdir => {
                 self.usage.renewed(paths, path, true);
-                self.tree.made(paths, path, FileKind::Directory, repairs)
+                self.tree.made(paths, path, FileKind::Directory)
             }
             Op::Mknod => {
                 self.usage.renewed(paths, path, true);
-                self.tree.made(paths, path, kind_made(args), repairs)
+                self.tree.made(paths, path, kind_made(args))
             }
             Op::Rmdir | Op::Unlink => {
                 self.usage.renewed(paths, path, false);
@@ -126,23 +125,19 @@ impl Tracker {
                 } else {
                     FileKind::Unknown
                 };
-                self.tree.removed(paths, path, kind, repairs)
+                self.tree.removed(paths, path, kind)
             }
             Op::Symlink => {
                 self.usage.renewed(paths, path, true);
-                let placed = self.tree.made(paths, path, FileKind::Symlink, repairs)?;
+                let placed = self.tree.made(paths, path, FileKind::Symlink)?;
                 self.set_link(placed.0, path, args.text.as_deref().unwrap_or_default());
                 self.order.add_barrier();
                 Some(placed)
             }
             Op::Readlink => self.learn_link(path, args),
-            Op::Chdir => self
-                .tree
-                .saw(paths, path, true, FileKind::Directory, repairs),
+            Op::Chdir => self.tree.saw(paths, path, true, FileKind::Directory),
             Op::Truncate => {
-                let placed = self
-                    .tree
-                    .saw(paths, path, true, FileKind::Regular, repairs)?;
+                let placed = self.tree.saw(paths, path, true, FileKind::Regular)?;
                 let size = args.size.unwrap_or(0);
                 self.order.data(placed.0, (size, i64::MAX), Access::Write);
                 self.tree.resized(placed.0, size);
@@ -150,7 +145,7 @@ impl Tracker {
             }
             _ => {
                 let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);
-                let placed = self.tree.saw(paths, path, op.follows(), kind, repairs)?;
+                let placed = self.tree.saw(paths, path, op.follows(), kind)?;
                 self.learn_seen(placed.0, args);
                 if let (Op::Access, Some(node)) = (op, self.tree.node_mut(placed.0)) {
                     node.executable |= args.flags.unwrap_or(0) & X_OK != 0;
@@ -162,10 +157,8 @@ impl Tracker {
 
     /// Learn from the result of a readlink.
     fn learn_link(&mut self, path: PathId, args: &Args<'_>) -> Option<Placed> {
-        let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
-        let placed = self
-            .tree
-            .saw(paths, path, false, FileKind::Symlink, repairs)?;
+        let paths = &self.scope.paths;
+        let placed = self.tree.saw(paths, path, false, FileKind::Symlink)?;
         let node = self.tree.node(placed.0);
         let unknown = node.is_some_and(|node| node.link.is_none());
         if let Some(text) = args.text.as_deref().filter(|_| unknown) {
@@ -180,7 +173,7 @@ impl Tracker {
             return;
         };
         if let (FileKind::Regular, Some(size)) = (seen.kind, seen.size) {
-            self.tree.saw_size(id, size, &mut self.counts.repairs);
+            self.tree.saw_size(id, size);
         }
         if let Some(node) = self.tree.node_mut(id) {
             node.mode = node.mode.or(seen.mode);
@@ -190,7 +183,6 @@ impl Tracker {
     /// Learn from an error.
     pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
         use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR};
-        let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;
         let follow = match op {
@@ -203,29 +195,24 @@ impl Tracker {
                 self.tree.looked_at(paths, path, follow);
                 let target = follow.then(|| self.tree.link_target(paths, path)).flatten();
                 let directory = paths.parent(target.unwrap_or(path));
-                self.tree.missed(paths, directory, true, repairs);
+                self.tree.missed(paths, directory, true);
             }
-            ENOENT => self.tree.missed(paths, path, follow, repairs),
+            ENOENT => self.tree.missed(paths, path, follow),
             ENOTDIR if op == Op::Rmdir || flags & O_DIRECTORY != 0 => {
-                self.tree
-                    .saw(paths, path, follow, FileKind::Unknown, repairs);
+                self.tree.saw(paths, path, follow, FileKind::Unknown);
             }
-            ENOTDIR => self.tree.went_through_file(paths, path, repairs),
+            ENOTDIR => self.tree.went_through_file(paths, path),
             EEXIST if makes => {
-                self.tree
-                    .saw(paths, path, false, FileKind::Unknown, repairs);
+                self.tree.saw(paths, path, false, FileKind::Unknown);
             }
             EISDIR | ENOTEMPTY => {
-                self.tree
-                    .saw(paths, path, follow, FileKind::Directory, repairs);
+                self.tree.saw(paths, path, follow, FileKind::Directory);
             }
             ELOOP if flags & O_NOFOLLOW != 0 => {
-                self.tree
-                    .saw(paths, path, false, FileKind::Symlink, repairs);
+                self.tree.saw(paths, path, false, FileKind::Symlink);
             }
             EINVAL if op == Op::Readlink => {
-                self.tree
-                    .saw(paths, path, false, FileKind::Unknown, repairs);
+                self.tree.saw(paths, path, false, FileKind::Unknown);
             }
             _ => self.tree.looked_at(paths, path, follow),
         }

@@ -34,7 +34,7 @@ impl Tracker {
                 };
                 let (place, slot) = (description.place, description.slot);
                 if let (Some(node), true) = (description.node, walks_from_base(call, path)) {
-                    self.tree.was_entered(node, &mut self.counts.repairs);
+                    self.tree.was_entered(node);
                 }
                 (Location::Inside(place), Some(slot))
             }

@@ -98,18 +98,17 @@ impl Tracker {
 
     /// Returns what has the target's name now, if that is known.
     fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) -> Option<NodeId> {
-        let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let placed = match op {
             Op::Rename if flags & RENAME_EXCHANGE != 0 => {
-                self.tree.exchanged(paths, source, target, repairs)
+                self.tree.exchanged(paths, source, target)
             }
-            Op::Rename => self.tree.renamed(paths, source, target, repairs),
+            Op::Rename => self.tree.renamed(paths, source, target),
             _ if flags & AT_SYMLINK_FOLLOW != 0 => {
                 let real = self.tree.link_target(paths, source).unwrap_or(source);
-                self.tree.linked(paths, real, target, repairs)
+                self.tree.linked(paths, real, target)
             }
-            _ => self.tree.linked(paths, source, target, repairs),
+            _ => self.tree.linked(paths, source, target),
         };
         if op == Op::Rename {
             self.usage.renewed(paths, source, false);
@@ -154,17 +153,15 @@ impl Tracker {
 
     fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {
         use replayer_ops::numbers::{EEXIST, ENOENT, ENOTEMPTY, EXDEV};
-        let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         match number {
             // Either the source is missing or the directory of the target: the source, unless it is known to be there.
             ENOENT if !matches!(self.tree.find(paths, source, false), Found::Node(..)) => {
-                self.tree.missed(paths, source, false, repairs);
+                self.tree.missed(paths, source, false);
             }
             EEXIST | ENOTEMPTY => {
                 for path in [source, target] {
-                    self.tree
-                        .saw(paths, path, false, FileKind::Unknown, repairs);
+                    self.tree.saw(paths, path, false, FileKind::Unknown);
                 }
             }
             _ => {
@@ -267,10 +264,10 @@ impl Tracker {
                 self.named(id, target);
             }
             Outcome::Error(number) => {
-                let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
+                let paths = &self.scope.paths;
                 if number == EEXIST {
                     let kind = FileKind::Unknown;
-                    self.tree.saw(paths, target, false, kind, repairs);
+                    self.tree.saw(paths, target, false, kind);
                 } else {
                     self.tree.looked_at(paths, target, false);
                 }
@@ -284,14 +281,14 @@ impl Tracker {
     /// From now on a name means what a description is open on.
     fn named(&mut self, id: u32, target: PathId) {
         let is_gone = self.resolved_description(id) == Resolved::Nameless;
-        let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
+        let paths = &self.scope.paths;
         let Some(open) = self.files.get_mut(id) else {
             return;
         };
         if let Some(node) = open.node {
-            self.tree.named(paths, node, target, repairs);
+            self.tree.named(paths, node, target);
         } else {
-            let made = self.tree.made(paths, target, FileKind::Regular, repairs);
+            let made = self.tree.made(paths, target, FileKind::Regular);
             open.node = made.map(|(node, _)| node);
         }
         if is_gone {
@@ -309,8 +306,8 @@ impl Tracker {
         to: &PathArg<'_>,
     ) -> Disposition {
         if let (Resolved::Inside(target), true) = (self.resolve(call, to).0, call.outcome.is_ok()) {
-            let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
-            self.tree.made(paths, target, FileKind::Regular, repairs);
+            let paths = &self.scope.paths;
+            self.tree.made(paths, target, FileKind::Regular);
             self.usage.renewed(paths, target, true);
             self.counts
                 .blind

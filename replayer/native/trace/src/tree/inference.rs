@@ -2,7 +2,7 @@
 
 use crate::call::FileKind;
 use crate::paths::{DEEPEST, NameId, PathId, Paths};
-use crate::tree::{Entry, Found, NodeId, Placed, Repairs, Tree};
+use crate::tree::{Entry, Found, NodeId, Placed, Tree};
 
 impl Tree {
     /// Learn from a lookup that succeeded.
@@ -12,45 +12,37 @@ impl Tree {
         path: PathId,
         follow: bool,
         kind: FileKind,
-        repairs: &mut Repairs,
     ) -> Option<Placed> {
-        let placed = match self.find_behind(paths, path, follow, repairs) {
+        let placed = match self.find_behind(paths, path, follow) {
             Found::Node(node, place) => (node, place),
             Found::Unknown(directory, name) => {
-                repairs.inferred += 1;
+                self.repairs.inferred += 1;
                 (
                     self.add_before(directory, name, kind),
                     Some((directory, name)),
                 )
             }
-            Found::Absent(directory, name) => (
-                self.appear(directory, name, kind, repairs),
-                Some((directory, name)),
-            ),
+            Found::Absent(directory, name) => {
+                (self.appear(directory, name, kind), Some((directory, name)))
+            }
             Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
-                repairs.unexplained += 1;
+                self.repairs.unexplained += 1;
                 return None;
             }
         };
-        self.confirm(placed.0, kind, repairs);
+        self.confirm(placed.0, kind);
         Some(placed)
     }
 
     /// Find what a path means: directories that are missing on its way, or on that of a symlink it goes through, were there before.
-    fn find_behind(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        follow: bool,
-        repairs: &mut Repairs,
-    ) -> Found {
+    fn find_behind(&mut self, paths: &Paths, path: PathId, follow: bool) -> Found {
         let mut found = self.find(paths, path, follow);
         // Bounded by the depth of a path and the number of links in it.
         for _ in 0..=DEEPEST {
             let Found::NoDirectory { at, name, known } = found else {
                 break;
             };
-            repairs.unexplained += u64::from(known);
+            self.repairs.unexplained += u64::from(known);
             self.add_before(at, name, FileKind::Directory);
             found = self.find(paths, path, follow);
         }
@@ -58,35 +50,29 @@ impl Tree {
     }
 
     /// A name that was believed to be free is there.
-    fn appear(
-        &mut self,
-        directory: NodeId,
-        name: NameId,
-        kind: FileKind,
-        repairs: &mut Repairs,
-    ) -> NodeId {
+    fn appear(&mut self, directory: NodeId, name: NameId, kind: FileKind) -> NodeId {
         let forgotten = self.entry(directory, name).is_none()
             && self.node(directory).is_some_and(|node| node.declared);
         if forgotten {
-            repairs.inferred += 1;
-            repairs.missing_in_manifest += 1;
+            self.repairs.inferred += 1;
+            self.repairs.missing_in_manifest += 1;
             return self.add_before(directory, name, kind);
         }
-        repairs.unexplained += 1;
+        self.repairs.unexplained += 1;
         let node = self.add(kind);
         self.bind(directory, name, Entry::Present(node));
         node
     }
 
-    fn confirm(&mut self, id: NodeId, kind: FileKind, repairs: &mut Repairs) {
-        let Some(node) = self.node_mut(id) else {
+    fn confirm(&mut self, id: NodeId, kind: FileKind) {
+        let Some(node) = self.nodes.get_mut(id.index()) else {
             return;
         };
         let corrected =
             node.declared && !node.confirmed && kind != FileKind::Unknown && node.kind != kind;
         let learned = node.kind == FileKind::Unknown && kind != FileKind::Unknown;
         node.confirmed = true;
-        repairs.corrected += u64::from(corrected);
+        self.repairs.corrected += u64::from(corrected);
         if corrected {
             node.link = None;
         }
@@ -96,12 +82,12 @@ impl Tree {
     }
 
     /// Learn from a name that was looked up in a file, or from a listing of it: it is a directory.
-    pub(crate) fn was_entered(&mut self, id: NodeId, repairs: &mut Repairs) {
-        match self.node(id) {
+    pub(crate) fn was_entered(&mut self, id: NodeId) {
+        match self.nodes.get(id.index()) {
             Some(node) if node.kind != FileKind::Directory => {
                 let known = node.kind != FileKind::Unknown;
-                repairs.corrected += u64::from(known && node.declared);
-                repairs.unexplained += u64::from(known && !node.declared);
+                self.repairs.corrected += u64::from(known && node.declared);
+                self.repairs.unexplained += u64::from(known && !node.declared);
                 self.set_kind(id, FileKind::Directory);
             }
             _ => {}
@@ -109,13 +95,7 @@ impl Tree {
     }
 
     /// Learn from a lookup that said ENOENT.
-    pub(crate) fn missed(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        follow: bool,
-        repairs: &mut Repairs,
-    ) {
+    pub(crate) fn missed(&mut self, paths: &Paths, path: PathId, follow: bool) {
         match self.find(paths, path, follow) {
             Found::Unknown(directory, name) => self.bind(directory, name, Entry::Absent),
             Found::Node(node, Some((directory, name))) => {
@@ -123,13 +103,13 @@ impl Tree {
                     .node(node)
                     .is_some_and(|node| node.declared && !node.confirmed);
                 if was_declared {
-                    repairs.not_there += 1;
+                    self.repairs.not_there += 1;
                     self.count_names(directory, None, Some(Entry::Present(node)));
                     if let Some(node) = self.node_mut(node) {
                         node.origin = None;
                     }
                 } else {
-                    repairs.unexplained += 1;
+                    self.repairs.unexplained += 1;
                 }
                 self.bind(directory, name, Entry::Absent);
             }
@@ -145,10 +125,10 @@ impl Tree {
     }
 
     /// Learn from ENOTDIR: what the path goes through is a file.
-    pub(crate) fn went_through_file(&mut self, paths: &Paths, path: PathId, repairs: &mut Repairs) {
+    pub(crate) fn went_through_file(&mut self, paths: &Paths, path: PathId) {
         let parent = paths.parent(path);
         if let Found::Unknown(directory, name) = self.find(paths, parent, true) {
-            repairs.inferred += 1;
+            self.repairs.inferred += 1;
             let node = self.add_before(directory, name, FileKind::Regular);
             if let Some(node) = self.node_mut(node) {
                 node.confirmed = true;
@@ -157,14 +137,8 @@ impl Tree {
     }
 
     /// A file was made, and its name was free.
-    pub(crate) fn made(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        kind: FileKind,
-        repairs: &mut Repairs,
-    ) -> Option<Placed> {
-        let place = self.free_place(paths, path, false, repairs)?;
+    pub(crate) fn made(&mut self, paths: &Paths, path: PathId, kind: FileKind) -> Option<Placed> {
+        let place = self.free_place(paths, path, false)?;
         Some(self.make_at(place, kind))
     }
 
@@ -174,9 +148,8 @@ impl Tree {
         paths: &Paths,
         path: PathId,
         follow: bool,
-        repairs: &mut Repairs,
     ) -> Option<Placed> {
-        let place = self.free_place(paths, path, follow, repairs)?;
+        let place = self.free_place(paths, path, follow)?;
         Some(self.make_at(place, FileKind::Regular))
     }
 
@@ -200,18 +173,17 @@ impl Tree {
         paths: &Paths,
         path: PathId,
         follow: bool,
-        repairs: &mut Repairs,
     ) -> Option<(NodeId, NameId)> {
-        match self.find_behind(paths, path, follow, repairs) {
+        match self.find_behind(paths, path, follow) {
             Found::Absent(directory, name) | Found::Unknown(directory, name) => {
                 Some((directory, name))
             }
             Found::Node(_, place) => {
-                self.missed(paths, path, follow, repairs);
+                self.missed(paths, path, follow);
                 place
             }
             Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
-                repairs.unexplained += 1;
+                self.repairs.unexplained += 1;
                 None
             }
         }
@@ -223,9 +195,8 @@ impl Tree {
         paths: &Paths,
         path: PathId,
         kind: FileKind,
-        repairs: &mut Repairs,
     ) -> Option<Placed> {
-        let placed = self.saw(paths, path, false, kind, repairs)?;
+        let placed = self.saw(paths, path, false, kind)?;
         if let Some((directory, name)) = placed.1 {
             self.bind(directory, name, Entry::Absent);
         }
@@ -241,10 +212,9 @@ impl Tree {
         paths: &Paths,
         from: PathId,
         to: PathId,
-        repairs: &mut Repairs,
     ) -> Option<[Placed; 2]> {
-        let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
-        let target = self.target_place(paths, to, repairs)?;
+        let source = self.saw(paths, from, false, FileKind::Unknown)?;
+        let target = self.target_place(paths, to)?;
         if self.entry(target.0, target.1) == Some(Entry::Present(source.0)) {
             // Both names lead to one file: it keeps them (rename(2)).
             return Some([source, (source.0, Some(target))]);
@@ -265,10 +235,9 @@ impl Tree {
         paths: &Paths,
         from: PathId,
         to: PathId,
-        repairs: &mut Repairs,
     ) -> Option<[Placed; 2]> {
-        let first = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
-        let second = self.saw(paths, to, false, FileKind::Unknown, repairs)?;
+        let first = self.saw(paths, from, false, FileKind::Unknown)?;
+        let second = self.saw(paths, to, false, FileKind::Unknown)?;
         let (Some(one), Some(other)) = (first.1, second.1) else {
             return None;
         };
@@ -284,31 +253,25 @@ impl Tree {
         paths: &Paths,
         from: PathId,
         to: PathId,
-        repairs: &mut Repairs,
     ) -> Option<[Placed; 2]> {
-        let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
-        let target = self.free_place(paths, to, false, repairs)?;
+        let source = self.saw(paths, from, false, FileKind::Unknown)?;
+        let target = self.free_place(paths, to, false)?;
         self.bind(target.0, target.1, Entry::Present(source.0));
         Some([source, (source.0, Some(target))])
     }
 
     /// What is open was given a name, its first or another one.
-    pub(crate) fn named(&mut self, paths: &Paths, node: NodeId, to: PathId, repairs: &mut Repairs) {
-        if let Some((directory, name)) = self.free_place(paths, to, false, repairs) {
+    pub(crate) fn named(&mut self, paths: &Paths, node: NodeId, to: PathId) {
+        if let Some((directory, name)) = self.free_place(paths, to, false) {
             self.bind(directory, name, Entry::Present(node));
         }
     }
 
     /// The directory and name that a rename may overwrite.
-    fn target_place(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        repairs: &mut Repairs,
-    ) -> Option<(NodeId, NameId)> {
+    fn target_place(&mut self, paths: &Paths, path: PathId) -> Option<(NodeId, NameId)> {
         match self.find(paths, path, false) {
             Found::Node(_, place) => place,
-            _ => self.free_place(paths, path, false, repairs),
+            _ => self.free_place(paths, path, false),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::call::FileKind;
 use crate::paths::Paths;
-use crate::tree::{Entry, Names, NodeId, Repairs, Tree};
+use crate::tree::{Entry, Names, NodeId, Tree};
 
 /// Entries that each listing has and that are no names: `.` and `..`.
 pub(crate) const DOTS: i64 = 2;
@@ -99,10 +99,10 @@ impl Tree {
     }
 
     /// Have as many names before the trace as listings prove.
-    pub(crate) fn settle_names(&mut self, paths: &mut Paths, repairs: &mut Repairs) {
+    pub(crate) fn settle_names(&mut self, paths: &mut Paths) {
         let mut missing = self.missing_names();
         for index in 0..self.nodes.len() {
-            self.drop_one_too_many(NodeId::from_index(index), &mut missing, repairs);
+            self.drop_one_too_many(NodeId::from_index(index), &mut missing);
         }
         let mut room = MOST_UNNAMED;
         let mut texts = (1_u64..).map(|number| format!("unnamed-{number}"));
@@ -115,7 +115,7 @@ impl Tree {
                 let name = paths.names.intern_new(&mut texts);
                 let directory = NodeId::from_index(index);
                 name.map(|name| self.add_before(directory, name, FileKind::Regular));
-                repairs.unnamed += 1;
+                self.repairs.unnamed += 1;
             }
         }
     }
@@ -140,7 +140,7 @@ impl Tree {
     }
 
     /// Drop a file of the manifest that nothing has touched from a directory that had fewer.
-    fn drop_one_too_many(&mut self, id: NodeId, missing: &mut [i64], repairs: &mut Repairs) {
+    fn drop_one_too_many(&mut self, id: NodeId, missing: &mut [i64]) {
         let Some(node) = self.nodes.get_mut(id.index()) else {
             return;
         };
@@ -152,7 +152,7 @@ impl Tree {
         {
             *count += 1;
             node.origin = None;
-            repairs.not_there += 1;
+            self.repairs.not_there += 1;
         }
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod sizes;
 use crate::call::FileKind;
 use crate::paths::{NameId, PathId, Paths};
 use rustc_hash::FxHashMap;
+use serde::Serialize;
 
 /// A file by number: what names lead to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,7 +84,7 @@ pub(crate) struct Names {
 pub(crate) type Placed = (NodeId, Option<(NodeId, NameId)>);
 
 /// How often results taught something, or contradicted what was believed.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Repairs {
     /// Taken to be there before, because the first touch succeeded.
     pub(crate) inferred: u64,
@@ -136,6 +137,7 @@ const DEEPEST_TARGET: u32 = 256;
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
+    pub(crate) repairs: Repairs,
     entries: FxHashMap<(NodeId, NameId), Entry>,
     /// Directories found before, good as long as no directory or symlink has moved.
     walked: Vec<(u32, NodeId)>,
@@ -155,6 +157,7 @@ impl Tree {
         };
         Self {
             nodes: vec![top],
+            repairs: Repairs::default(),
             entries: FxHashMap::default(),
             walked: Vec::new(),
             generation: 1,

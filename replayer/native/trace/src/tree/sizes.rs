@@ -1,7 +1,6 @@
 //! Sizes of files: what stats, reads and writes prove about them.
 
 use crate::call::FileKind;
-use crate::tree::Repairs;
 use crate::tree::{Node, NodeId, Tree};
 
 impl Node {
@@ -21,8 +20,8 @@ impl Node {
 
 impl Tree {
     /// A stat showed the size of a file.
-    pub(crate) fn saw_size(&mut self, id: NodeId, size: i64, repairs: &mut Repairs) {
-        let Some(node) = self.node_mut(id) else {
+    pub(crate) fn saw_size(&mut self, id: NodeId, size: i64) {
+        let Some(node) = self.nodes.get_mut(id.index()) else {
             return;
         };
         node.size_is_seen = true;
@@ -32,7 +31,7 @@ impl Tree {
             return;
         }
         if node.first_size_is_exact && node.first_size != size {
-            repairs.corrected += u64::from(node.declared);
+            self.repairs.corrected += u64::from(node.declared);
         }
         node.first_size = size;
         node.size = size;
@@ -40,28 +39,21 @@ impl Tree {
     }
 
     /// A seek found the end of a file. Of what the trace changed the end is followed: another call may have gone on since the seek.
-    pub(crate) fn saw_end(&mut self, id: NodeId, size: i64, repairs: &mut Repairs) {
+    pub(crate) fn saw_end(&mut self, id: NodeId, size: i64) {
         let node = self.node(id);
         let tells = node.is_some_and(|node| {
             let has_size = matches!(node.kind, FileKind::Regular | FileKind::Unknown);
             has_size && (!node.changed || size > node.size)
         });
         if tells {
-            self.saw_size(id, size, repairs);
+            self.saw_size(id, size);
         }
     }
 
     /// A read of `asked` bytes at an offset returned `got`.
-    pub(crate) fn saw_read(
-        &mut self,
-        id: NodeId,
-        offset: i64,
-        got: i64,
-        asked: i64,
-        repairs: &mut Repairs,
-    ) {
+    pub(crate) fn saw_read(&mut self, id: NodeId, offset: i64, got: i64, asked: i64) {
         let end = offset.saturating_add(got);
-        let Some(node) = self.node_mut(id) else {
+        let Some(node) = self.nodes.get_mut(id.index()) else {
             return;
         };
         if node.changed {
@@ -74,7 +66,7 @@ impl Tree {
         let stops_here = got < asked && (got > 0 || offset == node.first_size);
         let wrong = end > node.first_size && got > 0 || stops_here && end != node.first_size;
         if wrong && node.first_size_is_exact {
-            repairs.corrected += u64::from(node.declared);
+            self.repairs.corrected += u64::from(node.declared);
         }
         if wrong {
             node.first_size = end;
@@ -142,24 +134,22 @@ mod tests {
     #[test]
     fn the_least_size_is_what_reads_prove() {
         let (mut tree, id) = file(None);
-        let mut repairs = Repairs::default();
-        tree.saw_read(id, 0, 4096, 4096, &mut repairs);
-        tree.saw_read(id, 8192, 100, 4096, &mut repairs);
-        tree.saw_read(id, 8292, 0, 4096, &mut repairs);
+        tree.saw_read(id, 0, 4096, 4096);
+        tree.saw_read(id, 8192, 100, 4096);
+        tree.saw_read(id, 8292, 0, 4096);
         let node = tree.node(id).unwrap();
         assert_eq!((node.first_size, node.first_size_is_exact), (8292, true));
-        assert_eq!(repairs.corrected, 0);
+        assert_eq!(tree.repairs.corrected, 0);
     }
 
     #[test]
     fn a_manifest_that_is_wrong_is_corrected() {
         let (mut tree, id) = file(Some(10));
-        let mut repairs = Repairs::default();
-        tree.saw_read(id, 0, 10, 4096, &mut repairs);
-        assert_eq!(repairs.corrected, 0);
-        tree.saw_size(id, 12, &mut repairs);
+        tree.saw_read(id, 0, 10, 4096);
+        assert_eq!(tree.repairs.corrected, 0);
+        tree.saw_size(id, 12);
         assert_eq!(
-            (tree.node(id).unwrap().first_size, repairs.corrected),
+            (tree.node(id).unwrap().first_size, tree.repairs.corrected),
             (12, 1)
         );
     }
@@ -167,16 +157,15 @@ mod tests {
     #[test]
     fn what_is_read_behind_what_was_written_was_there_before() {
         let (mut tree, id) = file(None);
-        let mut repairs = Repairs::default();
-        tree.saw_read(id, 0, 4096, 4096, &mut repairs);
+        tree.saw_read(id, 0, 4096, 4096);
         tree.wrote(id, 0, 4096);
-        tree.saw_read(id, 4096, 4096, 4096, &mut repairs);
+        tree.saw_read(id, 4096, 4096, 4096);
         assert_eq!(tree.node(id).unwrap().first_size, 8192);
         tree.wrote(id, 8192, 4096);
-        tree.saw_read(id, 8192, 4096, 4096, &mut repairs);
+        tree.saw_read(id, 8192, 4096, 4096);
         assert_eq!(tree.node(id).unwrap().first_size, 8192);
         tree.resized(id, 0);
-        tree.saw_read(id, 16384, 1, 1, &mut repairs);
+        tree.saw_read(id, 16384, 1, 1);
         assert_eq!(tree.node(id).unwrap().first_size, 8192);
     }
 
@@ -184,7 +173,7 @@ mod tests {
     fn what_is_written_does_not_change_what_was_there() {
         let (mut tree, id) = file(Some(10));
         tree.wrote(id, 100, 50);
-        tree.saw_read(id, 0, 150, 4096, &mut Repairs::default());
+        tree.saw_read(id, 0, 150, 4096);
         assert_eq!(
             (tree.node(id).unwrap().first_size, tree.size(id)),
             (10, 150)

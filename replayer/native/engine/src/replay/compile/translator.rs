@@ -44,6 +44,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) table: &'a Table,
     /// Users that share the trace's directories.
     users: u32,
+    /// Of the event that is translated.
+    pub(super) lane_row: LaneRow,
     pub(crate) slots: Slots,
     pub(super) locks: Locks,
     /// Files that were opened with `O_PATH`.
@@ -65,6 +67,7 @@ impl<'a> Translator<'a> {
             path_map,
             table,
             users,
+            lane_row: (0, 0),
             slots: Slots::default(),
             locks: Locks::default(),
             places: HashSet::new(),
@@ -78,19 +81,20 @@ impl<'a> Translator<'a> {
 
     /// What an event does. Waits are appended to `waits`.
     pub(crate) fn call(&mut self, lane_row: LaneRow, event: &Event) -> ReplayCall {
+        self.lane_row = lane_row;
         if event.result == FAULTS {
             let reason = "with memory that the program did not have";
             return ReplayCall::Omit { reason };
         }
         let call = match event.op {
-            _ if is_denied_change(event) => self.denied_change(lane_row, event),
-            Op::Open | Op::Inherit => self.open(lane_row, event),
-            Op::Close | Op::CloseExit | Op::CloseDup => self.close(lane_row, event),
+            _ if is_denied_change(event) => self.denied_change(event),
+            Op::Open | Op::Inherit => self.open(event),
+            Op::Close | Op::CloseExit | Op::CloseDup => self.close(event),
             Op::Exit => Ok(ReplayCall::End),
-            Op::Meanwhile => self.meanwhile(lane_row, event),
-            _ => match self.path_call(lane_row, event) {
+            Op::Meanwhile => self.meanwhile(event),
+            _ => match self.path_call(event) {
                 Ok(Some(call)) => Ok(call),
-                Ok(None) => self.file_call(lane_row, event),
+                Ok(None) => self.file_call(event),
                 Err(reason) => Err(reason),
             },
         };
@@ -98,11 +102,11 @@ impl<'a> Translator<'a> {
     }
 
     /// The look-up of what a denied change named (of a rename or link: what was to be moved or linked).
-    fn denied_change(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
+    fn denied_change(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         if event.path.is_none() {
             return Err(DENIED);
         }
-        let at = self.place(lane_row, event.path, event.to_file)?;
+        let at = self.place(event.path, event.to_file)?;
         Ok(if follows(event) {
             ReplayCall::Plain(Call::Stat { at })
         } else {
@@ -110,12 +114,12 @@ impl<'a> Translator<'a> {
         })
     }
 
-    fn open(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
+    fn open(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         if event.result == CROSSES {
             return Err(LEADS_OUT);
         }
         let operands = Operands(event);
-        let placed = self.place(lane_row, event.path, event.to_file);
+        let placed = self.place(event.path, event.to_file);
         let file = event.file.filter(|_| event.result >= 0);
         let (Ok(at), Some(row)) = (placed, event.path) else {
             if let Some(file) = file {
@@ -124,7 +128,7 @@ impl<'a> Translator<'a> {
             return Err(placed.err().unwrap_or(NO_PATH));
         };
         let flags = open_flags(&operands);
-        let slot = file.and_then(|file| self.slots.open(file, row, lane_row));
+        let slot = file.and_then(|file| self.slots.open(file, row, self.lane_row));
         if let Some(file) = file {
             self.note_place(file, flags);
         }
@@ -151,16 +155,16 @@ impl<'a> Translator<'a> {
     }
 
     /// What others than the recorded program did.
-    fn meanwhile(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
+    fn meanwhile(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
         if event.path.is_some() {
             return Ok(ReplayCall::Grow {
-                path: self.place(lane_row, event.path, None)?.path,
+                path: self.place(event.path, None)?.path,
                 size: operands.bytes()?,
             });
         }
         Ok(ReplayCall::Stand {
-            slot: self.slot(lane_row, event.file)?,
+            slot: self.slot(event.file)?,
             offset: operands.some_offset()?.unwrap_or(0),
         })
     }
@@ -194,15 +198,15 @@ impl<'a> Translator<'a> {
         }
     }
 
-    fn close(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
+    fn close(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         let file = event.file.ok_or(NOT_OPEN)?;
         let path = self.slots.path(file);
         if event.op == Op::CloseDup {
-            let slot = self.slots.used(file, lane_row, &mut self.waits)?;
+            let slot = self.slots.used(file, self.lane_row, &mut self.waits)?;
             let call = ReplayCall::CloseDuplicate { slot };
-            return Ok(self.closing(lane_row, path, event.thread, call));
+            return Ok(self.closing(path, event.thread, call));
         }
-        let slot = self.slots.close(file, lane_row, &mut self.waits)?;
+        let slot = self.slots.close(file, self.lane_row, &mut self.waits)?;
         if let Some(path) = path {
             self.locks.forget(path, file);
         }
@@ -211,13 +215,13 @@ impl<'a> Translator<'a> {
             Op::CloseExit => ReplayCall::CloseSilently { slot },
             _ => ReplayCall::Plain(Call::Close { slot }),
         };
-        Ok(self.closing(lane_row, path, event.thread, call))
+        Ok(self.closing(path, event.thread, call))
     }
 
     /// The slot of a file that an event uses.
-    pub(crate) fn slot(&mut self, lane_row: LaneRow, file: Option<u32>) -> Result<Slot, Reason> {
+    pub(crate) fn slot(&mut self, file: Option<u32>) -> Result<Slot, Reason> {
         let file = file.ok_or(NOT_OPEN)?;
-        self.slots.used(file, lane_row, &mut self.waits)
+        self.slots.used(file, self.lane_row, &mut self.waits)
     }
 
     /// How the attributes of an open file were reached: with `O_PATH` they cannot be by its descriptor.
@@ -231,12 +235,8 @@ impl<'a> Translator<'a> {
     }
 
     /// The same for a side that may lie outside of the trace.
-    pub(crate) fn some_slot(
-        &mut self,
-        lane_row: LaneRow,
-        file: Option<u32>,
-    ) -> Result<Option<Slot>, Reason> {
-        file.map(|file| self.slots.used(file, lane_row, &mut self.waits))
+    pub(crate) fn some_slot(&mut self, file: Option<u32>) -> Result<Option<Slot>, Reason> {
+        file.map(|file| self.slots.used(file, self.lane_row, &mut self.waits))
             .transpose()
     }
 
@@ -270,7 +270,6 @@ impl<'a> Translator<'a> {
     /// A path as the program named it: below a directory that it had open, if there is one.
     pub(crate) fn place(
         &mut self,
-        lane_row: LaneRow,
         row: Option<u32>,
         directory: Option<u32>,
     ) -> Result<Place, Reason> {
@@ -284,7 +283,7 @@ impl<'a> Translator<'a> {
         let Some(rest) = directory.and_then(|file| self.below(row, file)) else {
             return Ok(whole);
         };
-        let from = self.slot(lane_row, directory).ok();
+        let from = self.slot(directory).ok();
         Ok(Place {
             rest: if from.is_some() { rest } else { 0 },
             from,

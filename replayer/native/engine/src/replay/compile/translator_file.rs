@@ -1,7 +1,7 @@
 //! Calls on open files.
 
 use super::operands::{Operands, SET_STATUS};
-use super::slots::{LaneRow, NOT_OPEN, Reason};
+use super::slots::{NOT_OPEN, Reason};
 use super::translator::{BETWEEN_ROOTS, Translator};
 use super::translator_lock::whole_lock;
 use crate::replay::program::{Call, DataCall, ReplayCall, Slot, Subject};
@@ -23,17 +23,13 @@ const PROTECTION: u32 = 3;
 const MAP_FLAGS: u32 = 3 | 0x8000 | 0x1_0000;
 impl Translator<'_> {
     /// What an event does to an open file.
-    pub(super) fn file_call(
-        &mut self,
-        lane_row: LaneRow,
-        event: &Event,
-    ) -> Result<ReplayCall, Reason> {
-        if let Some(call) = self.two_files(lane_row, event)? {
+    pub(super) fn file_call(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
+        if let Some(call) = self.two_files(event)? {
             return Ok(call);
         }
-        let slot = self.slot(lane_row, event.file)?;
+        let slot = self.slot(event.file)?;
         if event.op == Op::Lock {
-            return self.record_lock(lane_row, slot, event);
+            return self.record_lock(slot, event);
         }
         let finders = [data_call, plain_call, command_call];
         for find in finders {
@@ -44,11 +40,7 @@ impl Translator<'_> {
         self.attribute(Subject::File(slot), event)
     }
 
-    fn two_files(
-        &mut self,
-        lane_row: LaneRow,
-        event: &Event,
-    ) -> Result<Option<ReplayCall>, Reason> {
+    fn two_files(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
         let is_copy = matches!(
             event.op,
             Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile
@@ -60,8 +52,8 @@ impl Translator<'_> {
         if self.crosses_roots(event, opened) {
             return Err(BETWEEN_ROOTS);
         }
-        let from = self.some_slot(lane_row, event.file)?;
-        let to = self.some_slot(lane_row, event.to_file)?;
+        let from = self.some_slot(event.file)?;
+        let to = self.some_slot(event.to_file)?;
         if from.is_none() && to.is_none() {
             return Err(NOT_OPEN);
         }

@@ -2,7 +2,7 @@
 
 use super::locks::{ALL, Lock, Owner, Span, span};
 use super::operands::{AGAIN, Operands};
-use super::slots::{LaneRow, NOT_OPEN, Reason};
+use super::slots::{NOT_OPEN, Reason};
 use super::translator::{Translator, UNKNOWN};
 use crate::program::LockKind;
 use crate::replay::program::{Call, LetGo, ReplayCall, Slot};
@@ -47,12 +47,7 @@ fn command(event: &Event) -> Result<(bool, Owner), Reason> {
 }
 
 impl Translator<'_> {
-    pub(super) fn record_lock(
-        &mut self,
-        lane_row: LaneRow,
-        slot: Slot,
-        event: &Event,
-    ) -> Result<ReplayCall, Reason> {
+    pub(super) fn record_lock(&mut self, slot: Slot, event: &Event) -> Result<ReplayCall, Reason> {
         let (wait, owner) = command(event)?;
         if event.result == DEADLOCK {
             return Err(IN_A_RING);
@@ -83,9 +78,9 @@ impl Translator<'_> {
         };
         let is_refused = matches!(event.result, AGAIN | ACCESS);
         if is_refused {
-            self.locks.note_refused(path, lane_row);
+            self.locks.note_refused(path, self.lane_row);
         } else if event.result >= 0 && kind != LockKind::Unlock {
-            self.locks.note_given(path, lane_row, &mut self.waits);
+            self.locks.note_given(path, self.lane_row, &mut self.waits);
         }
         let Some(span) = span(whence, offset, size) else {
             return Ok(call(LockKind::Unlock));
@@ -105,13 +100,12 @@ impl Translator<'_> {
         }
         let gone = self.locks.gone_for(path, lock);
         self.locks.set(path, lock);
-        Ok(self.letting_go(lane_row, &gone, span, call))
+        Ok(self.letting_go(&gone, span, call))
     }
 
     /// What closing a descriptor of a file is: all locks that the process had on the file end with it.
     pub(super) fn closing(
         &mut self,
-        lane_row: LaneRow,
         path: Option<u32>,
         thread: u32,
         call: ReplayCall,
@@ -121,22 +115,16 @@ impl Translator<'_> {
         };
         let gone = self.locks.gone_by_close(path, thread);
         if !gone.is_empty() {
-            self.locks.note_close(path, lane_row, &mut self.waits);
+            self.locks.note_close(path, self.lane_row, &mut self.waits);
         }
-        self.letting_go(lane_row, &gone, ALL, call)
+        self.letting_go(&gone, ALL, call)
     }
 
     /// A call before which other files' locks of a range are let go.
-    fn letting_go(
-        &mut self,
-        lane_row: LaneRow,
-        files: &[u32],
-        span: Span,
-        then: ReplayCall,
-    ) -> ReplayCall {
+    fn letting_go(&mut self, files: &[u32], span: Span, then: ReplayCall) -> ReplayCall {
         let slots = files
             .iter()
-            .map(|file| self.slots.used(*file, lane_row, &mut self.waits));
+            .map(|file| self.slots.used(*file, self.lane_row, &mut self.waits));
         let slots: Box<[Slot]> = slots.filter_map(Result::ok).collect();
         if slots.is_empty() {
             return then;

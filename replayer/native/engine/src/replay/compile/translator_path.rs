@@ -1,7 +1,7 @@
 //! Calls on paths.
 
 use super::operands::Operands;
-use super::slots::{LaneRow, Reason};
+use super::slots::Reason;
 use super::translator::{BETWEEN_ROOTS, Translator, UNKNOWN};
 use crate::replay::program::{Call, Place, ReplayCall, Subject, TextId, Traced};
 use crate::sys::is_list;
@@ -31,32 +31,28 @@ fn looked_at(at: Place, event: &Event) -> Call<Traced> {
 
 impl Translator<'_> {
     /// What an event does to a path; `None` if it is about an open file.
-    pub(super) fn path_call(
-        &mut self,
-        lane_row: LaneRow,
-        event: &Event,
-    ) -> Result<Option<ReplayCall>, Reason> {
+    pub(super) fn path_call(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
         if event.path.is_none() {
             let links = event.op == Op::Link;
-            return links.then(|| self.link_open(lane_row, event)).transpose();
+            return links.then(|| self.link_open(event)).transpose();
         }
         self.note_special(event)?;
         if event.to_path.is_some() {
-            return self.pair_call(lane_row, event).map(Some);
+            return self.pair_call(event).map(Some);
         }
         if let Some(call) = self.attribute_call(event)? {
             return Ok(Some(call));
         }
-        let at = self.place(lane_row, event.path, event.to_file)?;
+        let at = self.place(event.path, event.to_file)?;
         self.place_call(at, event).map(Some)
     }
 
-    fn pair_call(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
+    fn pair_call(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         if self.crosses_roots(event, [event.path, event.to_path]) {
             return Err(BETWEEN_ROOTS);
         }
-        let at = self.place(lane_row, event.path, event.to_file)?;
-        let to = self.place(lane_row, event.to_path, event.file)?;
+        let at = self.place(event.path, event.to_file)?;
+        let to = self.place(event.to_path, event.file)?;
         let operands = Operands(event);
         let call = match event.op {
             Op::Rename => Call::Rename {
@@ -75,13 +71,13 @@ impl Translator<'_> {
     }
 
     /// A link of what is open: its second file, where another link has the directory that its first path began at.
-    fn link_open(&mut self, lane_row: LaneRow, event: &Event) -> Result<ReplayCall, Reason> {
+    fn link_open(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         let opened = event.to_file.and_then(|file| self.slots.path(file));
         if self.crosses_roots(event, [opened, event.to_path]) {
             return Err(BETWEEN_ROOTS);
         }
-        let to = self.place(lane_row, event.to_path, event.file)?;
-        let slot = self.slot(lane_row, event.to_file)?;
+        let to = self.place(event.to_path, event.file)?;
+        let slot = self.slot(event.to_file)?;
         Ok(ReplayCall::LinkOpen { slot, to })
     }
 
