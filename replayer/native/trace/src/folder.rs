@@ -2,6 +2,7 @@
 
 use crate::error::TraceError;
 use crate::formats::{Clock, Format};
+use crate::paths::Paths;
 use crate::requests::{PIECES_GUESSED, WINDOWS_WITHOUT, label_name};
 use crate::scope::Scope;
 use crate::tables;
@@ -90,7 +91,7 @@ pub(crate) fn write(
     for edge in std::mem::take(&mut tracker.order.ready) {
         tracker.edges.push(edge)?;
     }
-    tracker.tree.settle_names(&mut tracker.scope.paths);
+    tracker.tree.settle_names();
     let needed = settle_paths(&mut tracker, origin.keep);
     let mut document = Map::new();
     document.insert("format".to_owned(), json!(FORMAT_VERSION));
@@ -129,13 +130,13 @@ fn write_tables(
         .blind
         .add_all(WINDOWS_WITHOUT, windows_without);
     write_requests(directory, &requests, first_ns)?;
-    let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, needed)?;
-    let labels = write_paths(directory, &tracker.scope.paths, &tracker.usage)?;
+    let tree = tables::tree::write(directory, &mut tracker.tree, needed)?;
+    let labels = write_paths(directory, &tracker.tree.paths, &tracker.usage)?;
     let totals = json!({
         "events": events.rows,
         "times_rounded": events.rounded,
         "threads": tracker.threads.len(),
-        "paths": tracker.scope.paths.rows().len(),
+        "paths": tracker.tree.paths.rows().len(),
         "open_descriptions": tracker.files.count(),
         "edges": edges,
         "edges_by_reason": by_reason.iter().map(|(reason, count)| (reason.name().to_owned(), json!(count))).collect::<Map<_, _>>(),
@@ -150,7 +151,7 @@ fn write_tables(
     let told = json!({
         "clock": clock(origin, tracker.first_ns, events.tick_ns),
         "calibration": calibration(&events.costs),
-        "roots": roots(&tracker.scope),
+        "roots": roots(&tracker.scope, &tracker.tree.paths),
         "blind_spots": tracker.counts.blind.json(),
         "counts": joined(tracker.counts.json(), totals),
         "labels": labels,
@@ -178,8 +179,8 @@ fn map(value: Value) -> Map<String, Value> {
 ///
 /// Rows are sorted as long as no event has been written: that packs better.
 fn settle_paths(tracker: &mut Tracker, keep: Keep) -> Vec<Needed> {
-    let paths = &mut tracker.scope.paths;
-    let mut needed = tables::tree::needed(&tracker.tree, paths, keep);
+    let mut needed = tables::tree::needed(&mut tracker.tree, keep);
+    let paths = &mut tracker.tree.paths;
     if tracker.events.is_whole() {
         let moved = paths.sort_rows();
         tracker.events.renumber_paths(&moved);
@@ -224,13 +225,13 @@ fn clock(origin: &Origin<'_>, begin_ns: Option<i64>, tick_ns: i64) -> Value {
     })
 }
 
-fn roots(scope: &Scope) -> Value {
+fn roots(scope: &Scope, paths: &Paths) -> Value {
     scope
         .roots()
         .map(|(absolute, top)| {
             json!({
                 "directory": format!("/{}", String::from_utf8_lossy(absolute)),
-                "name": String::from_utf8_lossy(&scope.paths.text(top)),
+                "name": String::from_utf8_lossy(&paths.text(top)),
             })
         })
         .collect()

@@ -174,9 +174,10 @@ fn find(name: &str) -> Result<&'static Format, TraceError> {
 type Open<'a> = &'a mut dyn FnMut(&str) -> Result<Sink, TraceError>;
 
 fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Tracker, TraceError> {
+    let mut tree = Tree::new();
     let mut tracker = Tracker {
-        scope: Scope::new(&request.roots)?,
-        tree: Tree::new(),
+        scope: Scope::new(&request.roots, &mut tree.paths)?,
+        tree,
         tasks: Tasks::default(),
         files: OpenFiles::default(),
         counts: Counts::default(),

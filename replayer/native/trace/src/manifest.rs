@@ -11,7 +11,6 @@ use crate::error::TraceError;
 use crate::formats::strace::value::unescape;
 use crate::input::{Input, Line};
 use crate::paths::PathId;
-use crate::scope::Scope;
 use crate::tracker::Tracker;
 use crate::tree::{Entry, Found, NodeId};
 use std::borrow::Cow;
@@ -120,21 +119,24 @@ fn wrong(file: &Path, line: u64, what: &str) -> TraceError {
 
 /// The place of a row's path.
 fn place(tracker: &mut Tracker, path: &[u8]) -> Option<PathId> {
-    let (mut at, rest) = root_of(&tracker.scope, path)?;
+    let (mut at, rest) = root_of(tracker, path)?;
     for part in rest.split(|&byte| byte == b'/') {
         match part {
             b"" | b"." => {}
             b".." => return None,
-            name => at = tracker.scope.paths.child(at, name)?,
+            name => at = tracker.tree.paths.child(at, name)?,
         }
     }
     Some(at)
 }
 
 /// The root that a path begins with, or the first one, and what lies in it.
-fn root_of<'a>(scope: &Scope, path: &'a [u8]) -> Option<(PathId, &'a [u8])> {
+fn root_of<'a>(
+    Tracker { scope, tree, .. }: &Tracker,
+    path: &'a [u8],
+) -> Option<(PathId, &'a [u8])> {
     let named = scope.roots().filter_map(|(_, top)| {
-        let name = scope.paths.names.text(scope.paths.name(top));
+        let name = tree.paths.names.text(tree.paths.name(top));
         let rest = path.strip_prefix(name)?.strip_prefix(b":")?;
         Some((name.len(), top, rest))
     });
@@ -145,7 +147,7 @@ fn root_of<'a>(scope: &Scope, path: &'a [u8]) -> Option<(PathId, &'a [u8])> {
 }
 
 fn declare_absent(tracker: &mut Tracker, place: PathId) {
-    let found = tracker.tree.find(&tracker.scope.paths, place, false);
+    let found = tracker.tree.find(place, false);
     if let Found::Unknown(directory, name) | Found::Node(_, Some((directory, name))) = found {
         tracker.tree.bind(directory, name, Entry::Absent);
     }
@@ -158,9 +160,9 @@ fn declare(tracker: &mut Tracker, place: PathId, row: &Row<'_>) -> Option<NodeId
         b'l' => FileKind::Symlink,
         _ => FileKind::Special,
     };
-    let paths = &tracker.scope.paths;
-    let parent = tracker.tree.ensure_directory(paths, paths.parent(place))?;
-    let name = paths.name(place);
+    let parent = tracker.tree.paths.parent(place);
+    let parent = tracker.tree.ensure_directory(parent)?;
+    let name = tracker.tree.paths.name(place);
     let id = match tracker.tree.entry(parent, name) {
         Some(Entry::Present(node)) => node,
         _ => tracker.tree.add_before(parent, name, kind),

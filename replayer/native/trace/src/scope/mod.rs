@@ -52,7 +52,6 @@ enum Directory {
 
 /// Roots, and what has been resolved so far.
 pub(crate) struct Scope {
-    pub(crate) paths: Paths,
     roots: Vec<Root>,
     /// Other names of roots: symlinks outside of them.
     aliases: Vec<Root>,
@@ -66,9 +65,8 @@ pub(crate) struct Scope {
 const LONGEST_TEXT_BYTES: usize = 8 << 10;
 impl Scope {
     /// Make the tops of the trace from absolute directories.
-    pub(crate) fn new(roots: &[Vec<u8>]) -> Result<Self, TraceError> {
+    pub(crate) fn new(roots: &[Vec<u8>], paths: &mut Paths) -> Result<Self, TraceError> {
         let mut scope = Self {
-            paths: Paths::new(),
             roots: Vec::new(),
             aliases: Vec::new(),
             cache: FxHashMap::default(),
@@ -76,12 +74,12 @@ impl Scope {
             scratch: Vec::new(),
         };
         for root in roots {
-            scope.add_root(root)?;
+            scope.add_root(root, paths)?;
         }
         Ok(scope)
     }
 
-    fn add_root(&mut self, root: &[u8]) -> Result<(), TraceError> {
+    fn add_root(&mut self, root: &[u8], paths: &mut Paths) -> Result<(), TraceError> {
         let absolute = normal(root).filter(|text| !text.is_empty());
         let Some(absolute) = absolute.filter(|_| root.first() == Some(&b'/')) else {
             return Err(TraceError::asked(
@@ -104,8 +102,8 @@ impl Scope {
                 ));
             }
         }
-        let name = self.free_top(&absolute);
-        let Some(path) = self.paths.child(PathId::TOP, &name) else {
+        let name = self.free_top(&absolute, paths);
+        let Some(path) = paths.child(PathId::TOP, &name) else {
             return Ok(());
         };
         self.roots.push(Root {
@@ -149,16 +147,12 @@ impl Scope {
     }
 
     /// The last component of a root, with a number where two roots share it.
-    fn free_top(&mut self, absolute: &[u8]) -> Vec<u8> {
+    fn free_top(&self, absolute: &[u8], paths: &Paths) -> Vec<u8> {
         let last = absolute.rsplit(|&byte| byte == b'/').next();
         let name = last.unwrap_or_default().to_vec();
         let mut free = name.clone();
         let mut count = 2;
-        while self
-            .roots
-            .iter()
-            .any(|root| self.paths.text(root.path) == free)
-        {
+        while self.roots.iter().any(|root| paths.text(root.path) == free) {
             free.clone_from(&name);
             free.extend_from_slice(format!("-{count}").as_bytes());
             count += 1;
@@ -197,19 +191,26 @@ pub(crate) fn normal(text: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::call::FileKind;
+    use crate::tree::Tree;
 
-    fn scope(roots: &[&str]) -> Scope {
+    fn made(roots: &[&str]) -> Result<(Scope, Tree), TraceError> {
         let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
-        Scope::new(&roots).unwrap()
+        let mut tree = Tree::new();
+        Ok((Scope::new(&roots, &mut tree.paths)?, tree))
     }
 
-    fn text(scope: &mut Scope, base: &Location, path: &str) -> Option<String> {
+    fn scope(roots: &[&str]) -> (Scope, Tree) {
+        made(roots).unwrap()
+    }
+
+    fn text((scope, tree): &mut (Scope, Tree), base: &Location, path: &str) -> Option<String> {
         for _ in 0..2 {
             // The second time it comes from the cache.
-            scope.resolve(base, path.as_bytes(), &mut |_, _| None);
+            scope.resolve(tree, base, path.as_bytes());
         }
-        match scope.resolve(base, path.as_bytes(), &mut |_, _| None) {
-            Resolved::Inside(path) => Some(String::from_utf8(scope.paths.text(path)).unwrap()),
+        match scope.resolve(tree, base, path.as_bytes()) {
+            Resolved::Inside(path) => Some(String::from_utf8(tree.paths.text(path)).unwrap()),
             _ => None,
         }
     }
@@ -252,26 +253,25 @@ mod tests {
 
     #[test]
     fn dots_go_up_from_where_a_link_leads() {
-        let mut scope = scope(&["/r"]);
-        let top = scope.paths.child(PathId::TOP, b"r").unwrap();
-        let current = scope.paths.child(top, b"current").unwrap();
-        let releases = scope.paths.child(top, b"releases").unwrap();
-        let target = scope.paths.child(releases, b"7").unwrap();
-        let resolved = scope.resolve(&Location::Inside(top), b"current/../x", &mut |_, path| {
-            (path == current).then_some(target)
-        });
+        let (mut scope, mut tree) = scope(&["/r"]);
+        let top = tree.paths.child(PathId::TOP, b"r").unwrap();
+        let current = tree.paths.child(top, b"current").unwrap();
+        let releases = tree.paths.child(top, b"releases").unwrap();
+        let target = tree.paths.child(releases, b"7").unwrap();
+        let (link, _) = tree.saw(current, false, FileKind::Symlink).unwrap();
+        tree.node_mut(link).unwrap().link = Some((target, b"releases/7".as_slice().into()));
+        let resolved = scope.resolve(&mut tree, &Location::Inside(top), b"current/../x");
         let Resolved::Inside(path) = resolved else {
             panic!()
         };
-        assert_eq!(scope.paths.text(path), b"r/releases/x");
+        assert_eq!(tree.paths.text(path), b"r/releases/x");
     }
 
     #[test]
     fn a_link_to_a_root_leads_into_it() {
         let mut scope = scope(&["/srv/releases/7"]);
-        scope
-            .add_alias(b"/var/www/site", b"/srv/releases/7/")
-            .unwrap();
+        let added = scope.0.add_alias(b"/var/www/site", b"/srv/releases/7/");
+        added.unwrap();
         let root = Location::Outside(Rc::from(&b""[..]));
         let www = Location::Outside(Rc::from(&b"var/www"[..]));
         assert_eq!(
@@ -284,8 +284,8 @@ mod tests {
             Some("7/a")
         );
         assert_eq!(text(&mut scope, &root, "/var/www/site2"), None);
-        assert!(scope.add_alias(b"/x", b"/y").is_err());
-        assert!(scope.add_alias(b"x", b"/srv/releases/7").is_err());
+        assert!(scope.0.add_alias(b"/x", b"/y").is_err());
+        assert!(scope.0.add_alias(b"x", b"/srv/releases/7").is_err());
     }
 
     #[test]
@@ -296,9 +296,8 @@ mod tests {
             vec!["/a", "/a/b"],
             vec!["/a", "/a"],
         ] {
-            let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
-            assert!(Scope::new(&roots).is_err());
+            assert!(made(&roots).is_err());
         }
-        assert!(scope(&["/a", "/ab"]).roots().count() == 2);
+        assert!(scope(&["/a", "/ab"]).0.roots().count() == 2);
     }
 }

@@ -1,21 +1,17 @@
 //! Texts are followed to where they lead, and what was found is kept: most texts come often, or share their directories.
 
 use crate::bytes::parent;
-use crate::paths::{PathId, Paths};
+use crate::paths::PathId;
 use crate::scope::{Directory, LONGEST_TEXT_BYTES, Location, Resolved, Scope, is_below};
+use crate::tree::Tree;
 use std::rc::Rc;
 
 /// Texts kept; beyond it the cache starts anew, so that it does not grow with the log (chosen).
 const CACHED_TEXTS: usize = 1 << 20;
 
 impl Scope {
-    /// Follow a text from a spot; `..` is taken from where symlinks lead, as `link` knows it.
-    pub(crate) fn resolve(
-        &mut self,
-        base: &Location,
-        text: &[u8],
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Resolved {
+    /// Follow a text from a spot; `..` is taken from where symlinks lead, as the tree knows them.
+    pub(crate) fn resolve(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Resolved {
         if text.len() > LONGEST_TEXT_BYTES {
             return Resolved::TooLong;
         }
@@ -44,11 +40,11 @@ impl Scope {
         }
         // Where `..` leads depends on links, and those may change.
         if crate::bytes::find(text, b"..").is_some() {
-            return self.follow(base, text, link);
+            return self.follow(tree, base, text);
         }
         let resolved = self
-            .resolve_in_directory(base, text)
-            .unwrap_or_else(|| self.follow(base, text, link));
+            .resolve_in_directory(tree, base, text)
+            .unwrap_or_else(|| self.follow(tree, base, text));
         if self.cache.len() >= CACHED_TEXTS {
             self.cache.clear();
         }
@@ -56,13 +52,8 @@ impl Scope {
         resolved
     }
 
-    fn follow(
-        &mut self,
-        base: &Location,
-        text: &[u8],
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Resolved {
-        match self.locate(base, text, link) {
+    fn follow(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Resolved {
+        match self.locate(tree, base, text) {
             Location::Inside(path) => Resolved::Inside(path),
             Location::Outside(_) => Resolved::Outside,
             Location::Unknown => Resolved::TooLong,
@@ -70,7 +61,12 @@ impl Scope {
     }
 
     /// Resolve a text without `..` by what its directory is. None where that does not tell.
-    fn resolve_in_directory(&mut self, base: &Location, text: &[u8]) -> Option<Resolved> {
+    fn resolve_in_directory(
+        &mut self,
+        tree: &mut Tree,
+        base: &Location,
+        text: &[u8],
+    ) -> Option<Resolved> {
         let slash = memchr::memrchr(b'/', text).filter(|&slash| slash > 0)?;
         let name = crate::bytes::from(text, slash + 1);
         if name.is_empty() || name == b"." {
@@ -82,7 +78,7 @@ impl Scope {
             known
         } else {
             let key = Box::from(key);
-            let directory = self.directory(base, crate::bytes::cut(text, 0, slash))?;
+            let directory = self.directory(tree, base, crate::bytes::cut(text, 0, slash))?;
             if self.directories.len() >= CACHED_TEXTS {
                 self.directories.clear();
             }
@@ -91,15 +87,15 @@ impl Scope {
         };
         Some(match directory {
             Directory::Inside(path) => {
-                let child = self.paths.child(path, name);
+                let child = tree.paths.child(path, name);
                 child.map_or(Resolved::TooLong, Resolved::Inside)
             }
             Directory::Nowhere => Resolved::Outside,
         })
     }
 
-    fn directory(&mut self, base: &Location, text: &[u8]) -> Option<Directory> {
-        match self.locate(base, text, &mut |_, _| None) {
+    fn directory(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Option<Directory> {
+        match self.locate(tree, base, text) {
             Location::Inside(path) => Some(Directory::Inside(path)),
             Location::Outside(absolute) => {
                 let above_root = self.entrances().any(|(root, _)| is_below(root, &absolute));
@@ -110,12 +106,7 @@ impl Scope {
     }
 
     /// The same, with the text of what lies outside, and without the cache. Unknown if it lies too deep.
-    pub(crate) fn locate(
-        &mut self,
-        base: &Location,
-        text: &[u8],
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Location {
+    pub(crate) fn locate(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Location {
         if text.len() > LONGEST_TEXT_BYTES {
             return Location::Unknown;
         }
@@ -127,16 +118,16 @@ impl Scope {
         for part in text.split(|&byte| byte == b'/') {
             location = match part {
                 b"" | b"." => location,
-                b".." => self.up(location, link),
-                name => self.down(location, name),
+                b".." => self.up(tree, location),
+                name => self.down(tree, location, name),
             };
         }
         location
     }
 
-    fn down(&mut self, location: Location, name: &[u8]) -> Location {
+    fn down(&self, tree: &mut Tree, location: Location, name: &[u8]) -> Location {
         match location {
-            Location::Inside(path) => self
+            Location::Inside(path) => tree
                 .paths
                 .child(path, name)
                 .map_or(Location::Unknown, Location::Inside),
@@ -156,18 +147,14 @@ impl Scope {
         }
     }
 
-    fn up(
-        &mut self,
-        location: Location,
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Location {
+    fn up(&self, tree: &mut Tree, location: Location) -> Location {
         match location {
             Location::Inside(path) => {
-                let path = link(&mut self.paths, path).unwrap_or(path);
+                let path = tree.link_target(path).unwrap_or(path);
                 if let Some(root) = self.roots.iter().find(|root| root.path == path) {
                     return Location::Outside(Rc::from(parent(&root.absolute).unwrap_or_default()));
                 }
-                match self.paths.parent(path) {
+                match tree.paths.parent(path) {
                     PathId::TOP => Location::Inside(path),
                     parent => Location::Inside(parent),
                 }

@@ -35,15 +35,15 @@ pub(crate) struct Needed {
 }
 
 /// What of the tree as it was before the trace needs, in no order; each gets a row in `paths`.
-pub(crate) fn needed(tree: &Tree, paths: &mut Paths, keep: Keep) -> Vec<Needed> {
+pub(crate) fn needed(tree: &mut Tree, keep: Keep) -> Vec<Needed> {
     let wanted = wanted(tree, keep);
     let mut needed = Vec::new();
-    for (index, node) in tree.nodes.iter().enumerate() {
-        let is_wanted = wanted.get(index).copied().unwrap_or(false);
-        if let Some((parent, name)) = node.origin.filter(|_| is_wanted)
-            && let Some(place) = origin(tree, paths, parent, name)
+    for (index, is_wanted) in wanted.into_iter().enumerate() {
+        let node = tree.nodes.get(index).filter(|_| is_wanted);
+        if let Some((parent, name)) = node.and_then(|node| node.origin)
+            && let Some(place) = origin(tree, parent, name)
         {
-            paths.row(place);
+            tree.paths.row(place);
             needed.push(Needed { place, index });
         }
     }
@@ -63,8 +63,7 @@ pub(crate) fn sort_by_row(needed: &mut [Needed], paths: &mut Paths) {
 /// Write the tree as it was before. Returns its figures.
 pub(crate) fn write(
     directory: &Path,
-    tree: &Tree,
-    paths: &mut Paths,
+    tree: &mut Tree,
     needed: &[Needed],
 ) -> Result<Value, TraceError> {
     let mut table = TableWriter::create(directory, "tree", &schema::TREE)?;
@@ -74,7 +73,7 @@ pub(crate) fn write(
             continue;
         };
         figures.count(node);
-        let row = paths.row(needed.place);
+        let row = tree.paths.row(needed.place);
         push(&mut table, node, row)?;
     }
     table.finish()?;
@@ -146,7 +145,7 @@ fn wanted(tree: &Tree, keep: Keep) -> Vec<bool> {
 }
 
 /// The place where a node was before; None where a directory above it was not there.
-fn origin(tree: &Tree, paths: &mut Paths, parent: NodeId, name: NameId) -> Option<PathId> {
+fn origin(tree: &mut Tree, parent: NodeId, name: NameId) -> Option<PathId> {
     let mut names = vec![name];
     let mut at = parent;
     while at != NodeId::TOP {
@@ -157,10 +156,9 @@ fn origin(tree: &Tree, paths: &mut Paths, parent: NodeId, name: NameId) -> Optio
             return None;
         }
     }
-    names
-        .iter()
-        .rev()
-        .try_fold(PathId::TOP, |place, &name| paths.child_named(place, name))
+    names.iter().rev().try_fold(PathId::TOP, |place, &name| {
+        tree.paths.child_named(place, name)
+    })
 }
 
 #[derive(Debug, Default)]

@@ -66,7 +66,7 @@ impl Tracker {
             Some(_) if file.deleted => true,
             Some(Location::Inside(place)) if place == path => true,
             Some(Location::Inside(place)) => {
-                let found = self.tree.find(&self.scope.paths, place, false);
+                let found = self.tree.find(place, false);
                 matches!(found, Found::Node(found, _) if node.is_none_or(|node| node == found))
             }
             // Without -y at the opening, or through a link: nothing was shown before.
@@ -92,16 +92,14 @@ impl Tracker {
     }
 
     fn adopt_inside(&mut self, path: PathId, deleted: bool, shown: &[u8]) -> FdTarget {
-        let node = match self.tree.find(&self.scope.paths, path, true) {
+        let node = match self.tree.find(path, true) {
             Found::Node(node, _) => Some(node),
             _ => None,
         };
         if deleted || node.is_some_and(|node| self.tree.was_made(node)) {
             return self.receive((path, node), deleted, shown);
         }
-        let placed = self
-            .tree
-            .saw(&self.scope.paths, path, true, FileKind::Unknown);
+        let placed = self.tree.saw(path, true, FileKind::Unknown);
         let id = self.files.add(path, placed.map(|(node, _)| node), shown);
         if let Some(description) = self.files.get_mut(id) {
             description.offset = None;
@@ -146,7 +144,7 @@ impl Tracker {
 
     /// Whether no event has made, found or removed a name.
     fn was_never_met(&mut self, path: PathId) -> bool {
-        match self.tree.find(&self.scope.paths, path, false) {
+        match self.tree.find(path, false) {
             Found::Absent(directory, name) | Found::Unknown(directory, name) => {
                 self.tree.entry(directory, name).is_none()
             }

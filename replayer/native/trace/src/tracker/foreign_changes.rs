@@ -54,7 +54,7 @@ impl Tracker {
         let (Op::Stat | Op::Lstat, Some(size)) = (op, size) else {
             return Ok(());
         };
-        match self.tree.find(&self.scope.paths, place, op.follows()) {
+        match self.tree.find(place, op.follows()) {
             Found::Node(node, _) => self.record_growth(call, place, node, size),
             _ => Ok(()),
         }
@@ -97,7 +97,7 @@ impl Tracker {
         let (Some(known), true) = (known, is_regular) else {
             return Ok(());
         };
-        let found = self.tree.find(&self.scope.paths, place, true);
+        let found = self.tree.find(place, true);
         if !matches!(found, Found::Node(found, _) if found == node) {
             return Ok(()); // It has no name any more, or another one.
         }

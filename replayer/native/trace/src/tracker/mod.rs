@@ -176,7 +176,7 @@ impl Tracker {
         }
         let row = self.events.next_row();
         let [path, to_path] = [operands.path, operands.to_path]
-            .map(|path| path.map(|path| self.scope.paths.row(path)));
+            .map(|path| path.map(|path| self.tree.paths.row(path)));
         let (event_ref, sample) = self.place_event(call, op, row);
         let result = match call.outcome {
             Outcome::Value(_) if op == Op::Open => 0,
@@ -222,7 +222,7 @@ impl Tracker {
         adopted: &PendingOpen,
     ) -> Result<(), TraceError> {
         let PendingOpen { path, slot, known } = *adopted;
-        let found = self.tree.find(&self.scope.paths, path, true);
+        let found = self.tree.find(path, true);
         let is_directory =
             matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
         let before = Call::implied(call.task, "inherit", call.start_ns);

@@ -114,7 +114,7 @@ impl Tracker {
             return None;
         };
         let node = self.files.get(id)?.node;
-        let found = self.tree.find(&self.scope.paths, place, true);
+        let found = self.tree.find(place, true);
         matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
     }
 
@@ -150,15 +150,14 @@ impl Tracker {
 
     /// Learn from an open that succeeded.
     fn learn_open(&mut self, path: PathId, flags: i64) -> Option<Placed> {
-        let paths = &self.scope.paths;
         if flags & O_TMPFILE == O_TMPFILE {
-            self.tree.saw(paths, path, true, FileKind::Directory)?;
+            self.tree.saw(path, true, FileKind::Directory)?;
             let node = self.tree.add(FileKind::Regular);
             return Some((node, None));
         }
         let follow = follows_to_open(flags);
         if flags & O_CREAT != 0 {
-            let found = self.tree.find(paths, path, follow);
+            let found = self.tree.find(path, follow);
             if flags & O_EXCL != 0 || !matches!(found, Found::Node(..)) {
                 return self.learn_making(path, flags, found);
             }
@@ -168,16 +167,15 @@ impl Tracker {
         } else {
             FileKind::Unknown
         };
-        self.tree.saw(paths, path, follow, kind)
+        self.tree.saw(path, follow, kind)
     }
 
     /// Learn from an open that made what it opened, or seems to have: the walk has found nothing there.
     fn learn_making(&mut self, path: PathId, flags: i64, found: Found) -> Option<Placed> {
-        let paths = &self.scope.paths;
         // A link that leads nowhere at all cannot have been there.
         let follow = follows_to_open(flags) && !matches!(found, Found::Loop | Found::NotDirectory);
-        let target = follow.then(|| self.tree.link_target(paths, path)).flatten();
-        let placed = self.tree.made_by_open(paths, path, follow);
+        let target = follow.then(|| self.tree.link_target(path)).flatten();
+        let placed = self.tree.made_by_open(path, follow);
         let doubtful = matches!(
             found,
             Found::Unknown(..) | Found::NoDirectory { known: false, .. }
@@ -190,10 +188,10 @@ impl Tracker {
         }
         if let Some(target) = target {
             // No call may name it, and yet each user has one of its own.
-            self.scope.paths.row(target);
+            self.tree.paths.row(target);
         }
         self.usage
-            .renewed(&self.scope.paths, target.unwrap_or(path), true);
+            .renewed(&self.tree.paths, target.unwrap_or(path), true);
         placed
     }
 }
@@ -226,10 +224,7 @@ impl Tracker {
         if !self.tree.holds_special {
             return None; // as most do: nothing has to be found
         }
-        match self
-            .tree
-            .find(&self.scope.paths, place, follows_to_open(flags))
-        {
+        match self.tree.find(place, follows_to_open(flags)) {
             Found::Node(node, _) => Some(node).filter(|_| self.tree.is_special(Some(node))),
             _ => None,
         }

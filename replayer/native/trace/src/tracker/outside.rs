@@ -71,7 +71,7 @@ impl Tracker {
 
     /// Whether a directory that is listed comes from outside of the roots: what is in it no manifest tells.
     pub(crate) fn lists_outside(&mut self, node: Option<NodeId>) -> bool {
-        let outside = self.scope.paths.names.intern(OUTSIDE);
+        let outside = self.tree.paths.names.intern(OUTSIDE);
         let is_outside = node.and_then(|node| self.top_before(node)) == Some(outside);
         if is_outside {
             self.counts
@@ -94,7 +94,7 @@ impl Tracker {
         let Location::Outside(absolute) = self.outside_of(call, path) else {
             return None;
         };
-        let top = self.scope.paths.child(PathId::TOP, OUTSIDE)?;
+        let top = self.tree.paths.child(PathId::TOP, OUTSIDE)?;
         let name: Vec<u8> = absolute
             .iter()
             .map(|&byte| if byte == b'/' { b'|' } else { byte })
@@ -104,9 +104,9 @@ impl Tracker {
             .get(name.len().saturating_sub(200)..)
             .unwrap_or_default()
             .to_vec();
-        self.tree.ensure_directory(&self.scope.paths, top);
+        self.tree.ensure_directory(top);
         self.outside.crossings += 1;
-        self.scope.paths.child(top, &kept)
+        self.tree.paths.child(top, &kept)
     }
 }
 
@@ -116,7 +116,7 @@ impl Tracker {
     /// A relative text that stays is kept; an absolute one becomes relative; one that leads outside of the roots leads to
     /// a place of its own below `.outside`.
     pub(crate) fn link_target(&mut self, link: PathId, text: &[u8]) -> (Option<PathId>, Vec<u8>) {
-        let directory = self.scope.paths.parent(link);
+        let directory = self.tree.paths.parent(link);
         match self.locate(&Location::Inside(directory), text) {
             Location::Inside(target) => {
                 let text = self.portable(directory, target, text);
@@ -134,7 +134,7 @@ impl Tracker {
     pub(crate) fn set_link(&mut self, node: NodeId, link: PathId, text: &[u8]) {
         let (target, text) = self.link_target(link, text);
         let outside =
-            target.is_some_and(|target| self.scope.paths.text(target).starts_with(b".outside/"));
+            target.is_some_and(|target| self.tree.paths.text(target).starts_with(b".outside/"));
         self.counts.links_out += u64::from(outside);
         if let Some(node) = self.tree.node_mut(node) {
             node.link = target.map(|target| (target, text.into_boxed_slice()));
@@ -143,7 +143,7 @@ impl Tracker {
     }
 
     fn portable(&self, directory: PathId, target: PathId, text: &[u8]) -> Vec<u8> {
-        let paths = &self.scope.paths;
+        let paths = &self.tree.paths;
         let mut joined = paths.text(directory);
         joined.push(b'/');
         joined.extend_from_slice(text);
@@ -157,7 +157,7 @@ impl Tracker {
     }
 
     fn upwards(&self, directory: PathId, target: PathId) -> Vec<u8> {
-        let paths = &self.scope.paths;
+        let paths = &self.tree.paths;
         let mut text = Vec::new();
         for _ in 0..paths.depth(directory) {
             text.extend_from_slice(b"../");
@@ -167,7 +167,7 @@ impl Tracker {
     }
 
     fn outside_link(&mut self, absolute: &[u8]) -> Option<PathId> {
-        let paths = &mut self.scope.paths;
+        let paths = &mut self.tree.paths;
         let top = paths.child(PathId::TOP, b".outside")?;
         let mut name: Vec<u8> = absolute
             .iter()
@@ -213,23 +213,23 @@ impl Tracker {
 
     /// One file has one stand-in, however many have it open.
     fn place_of_stand_in(&mut self, former: PathId, inode: i64) -> Option<PathId> {
-        let top = self.scope.paths.child(PathId::TOP, DIRECTORY)?;
-        let mut name = self.scope.paths.text(former);
+        let top = self.tree.paths.child(PathId::TOP, DIRECTORY)?;
+        let mut name = self.tree.paths.text(former);
         name.iter_mut()
             .filter(|byte| **byte == b'/')
             .for_each(|byte| *byte = b'|');
         let mut name = name.split_off(name.len().saturating_sub(KEPT_BYTES));
         name.extend_from_slice(format!("#{inode}").as_bytes());
-        self.scope.paths.child(top, &name)
+        self.tree.paths.child(top, &name)
     }
 
     fn file_that_stands_in(&mut self, place: PathId, size: i64) -> Option<NodeId> {
-        let paths = &self.scope.paths;
-        if let Found::Node(node, _) = self.tree.find(paths, place, false) {
+        if let Found::Node(node, _) = self.tree.find(place, false) {
             return Some(node);
         }
-        let directory = self.tree.ensure_directory(paths, paths.parent(place))?;
-        let name = paths.name(place);
+        let parent = self.tree.paths.parent(place);
+        let directory = self.tree.ensure_directory(parent)?;
+        let name = self.tree.paths.name(place);
         let id = self.tree.add_before(directory, name, FileKind::Regular);
         let node = self.tree.node_mut(id)?;
         node.confirmed = true;

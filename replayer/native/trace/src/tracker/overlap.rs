@@ -108,12 +108,12 @@ impl Tracker {
             return;
         }
         for path in touch.paths() {
-            for name in [path, self.scope.paths.parent(path)] {
+            for name in [path, self.tree.paths.parent(path)] {
                 self.note_known(name);
             }
         }
         if let Some(search) = &mut self.overlaps.search {
-            search.note(&self.scope.paths, touch);
+            search.note(&self.tree.paths, touch);
         }
     }
 
@@ -132,7 +132,7 @@ impl Tracker {
             entries: self.entries(name),
         };
         if let Some(search) = &mut self.overlaps.search {
-            search.learn(&self.scope.paths, name, known);
+            search.learn(&self.tree.paths, name, known);
         }
     }
 
@@ -213,7 +213,7 @@ impl Tracker {
 
     /// How many entries a directory has; None where that is not known.
     fn entries(&mut self, path: PathId) -> Option<i64> {
-        match self.tree.find(&self.scope.paths, path, false) {
+        match self.tree.find(path, false) {
             Found::Node(node, _) => self.tree.count_of_names(node),
             _ => None,
         }
@@ -266,7 +266,7 @@ impl Tracker {
 
     /// Of a call that makes a name, which may not be there if it is `alone`.
     fn proofs_of_making(&self, place: PathId, outcome: Outcome, alone: bool) -> [Option<Proof>; 2] {
-        let parent = self.scope.paths.parent(place);
+        let parent = self.tree.paths.parent(place);
         match outcome {
             Outcome::Value(_) => [
                 Some(Proof::There(parent)),
@@ -285,7 +285,7 @@ impl Tracker {
         outcome: Outcome,
         alone: bool,
     ) -> [Option<Proof>; 2] {
-        let parent = self.scope.paths.parent(to);
+        let parent = self.tree.paths.parent(to);
         match outcome {
             Outcome::Value(_) if alone => [Proof::There(from), Proof::Missing(to)].map(Some),
             Outcome::Value(_) => [Proof::There(from), Proof::There(parent)].map(Some),
@@ -304,7 +304,7 @@ impl Tracker {
         args: &Args<'_>,
     ) -> Option<Proof> {
         let used = self.used(call.task, file)?;
-        let found = self.tree.find(&self.scope.paths, used.path, false);
+        let found = self.tree.find(used.path, false);
         if !matches!(found, Found::Node(node, _) if Some(node) == used.node) {
             return None;
         }
@@ -410,7 +410,7 @@ impl Tracker {
     }
 
     fn is_explained(&mut self, proof: Proof, effect: Effect) -> bool {
-        let paths = &self.scope.paths;
+        let paths = &self.tree.paths;
         match (effect, proof) {
             (Effect::Makes(made), Proof::There(path)) => {
                 paths.is_at_or_below(path, made) && self.is_there(made) != Some(true)
@@ -442,7 +442,7 @@ impl Tracker {
 
     /// Whether a name is there; None where that is not known.
     fn is_there(&mut self, path: PathId) -> Option<bool> {
-        match self.tree.find(&self.scope.paths, path, false) {
+        match self.tree.find(path, false) {
             Found::Node(..) => Some(true),
             Found::Absent(..) | Found::NoDirectory { known: true, .. } => Some(false),
             _ => None,
@@ -454,8 +454,7 @@ impl Tracker {
         let Resolved::Inside(place) = self.resolve(call, path).0 else {
             return None;
         };
-        let target =
-            follows_last(call.kind).then(|| self.tree.link_target(&self.scope.paths, place));
+        let target = follows_last(call.kind).then(|| self.tree.link_target(place));
         Some(target.flatten().unwrap_or(place))
     }
 

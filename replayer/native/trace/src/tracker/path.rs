@@ -108,36 +108,35 @@ impl Tracker {
         path: PathId,
         args: &Args<'_>,
     ) -> Option<Placed> {
-        let paths = &self.scope.paths;
         match op {
             Op::Mkdir => {
-                self.usage.renewed(paths, path, true);
-                self.tree.made(paths, path, FileKind::Directory)
+                self.usage.renewed(&self.tree.paths, path, true);
+                self.tree.made(path, FileKind::Directory)
             }
             Op::Mknod => {
-                self.usage.renewed(paths, path, true);
-                self.tree.made(paths, path, kind_made(args))
+                self.usage.renewed(&self.tree.paths, path, true);
+                self.tree.made(path, kind_made(args))
             }
             Op::Rmdir | Op::Unlink => {
-                self.usage.renewed(paths, path, false);
+                self.usage.renewed(&self.tree.paths, path, false);
                 let kind = if op == Op::Rmdir {
                     FileKind::Directory
                 } else {
                     FileKind::Unknown
                 };
-                self.tree.removed(paths, path, kind)
+                self.tree.removed(path, kind)
             }
             Op::Symlink => {
-                self.usage.renewed(paths, path, true);
-                let placed = self.tree.made(paths, path, FileKind::Symlink)?;
+                self.usage.renewed(&self.tree.paths, path, true);
+                let placed = self.tree.made(path, FileKind::Symlink)?;
                 self.set_link(placed.0, path, args.text.as_deref().unwrap_or_default());
                 self.order.add_barrier();
                 Some(placed)
             }
             Op::Readlink => self.learn_link(path, args),
-            Op::Chdir => self.tree.saw(paths, path, true, FileKind::Directory),
+            Op::Chdir => self.tree.saw(path, true, FileKind::Directory),
             Op::Truncate => {
-                let placed = self.tree.saw(paths, path, true, FileKind::Regular)?;
+                let placed = self.tree.saw(path, true, FileKind::Regular)?;
                 let size = args.size.unwrap_or(0);
                 self.order.data(placed.0, (size, i64::MAX), Access::Write);
                 self.tree.resized(placed.0, size);
@@ -145,7 +144,7 @@ impl Tracker {
             }
             _ => {
                 let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);
-                let placed = self.tree.saw(paths, path, op.follows(), kind)?;
+                let placed = self.tree.saw(path, op.follows(), kind)?;
                 self.learn_seen(placed.0, args);
                 if let (Op::Access, Some(node)) = (op, self.tree.node_mut(placed.0)) {
                     node.executable |= args.flags.unwrap_or(0) & X_OK != 0;
@@ -157,8 +156,7 @@ impl Tracker {
 
     /// Learn from the result of a readlink.
     fn learn_link(&mut self, path: PathId, args: &Args<'_>) -> Option<Placed> {
-        let paths = &self.scope.paths;
-        let placed = self.tree.saw(paths, path, false, FileKind::Symlink)?;
+        let placed = self.tree.saw(path, false, FileKind::Symlink)?;
         let node = self.tree.node(placed.0);
         let unknown = node.is_some_and(|node| node.link.is_none());
         if let Some(text) = args.text.as_deref().filter(|_| unknown) {
@@ -183,7 +181,6 @@ impl Tracker {
     /// Learn from an error.
     pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
         use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR};
-        let paths = &self.scope.paths;
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;
         let follow = match op {
             Op::Open => follows_to_open(flags),
@@ -192,36 +189,36 @@ impl Tracker {
         match number {
             ENOENT if makes => {
                 // A symlink on the way says why, and has to be there.
-                self.tree.looked_at(paths, path, follow);
-                let target = follow.then(|| self.tree.link_target(paths, path)).flatten();
-                let directory = paths.parent(target.unwrap_or(path));
-                self.tree.missed(paths, directory, true);
+                self.tree.looked_at(path, follow);
+                let target = follow.then(|| self.tree.link_target(path)).flatten();
+                let directory = self.tree.paths.parent(target.unwrap_or(path));
+                self.tree.missed(directory, true);
             }
-            ENOENT => self.tree.missed(paths, path, follow),
+            ENOENT => self.tree.missed(path, follow),
             ENOTDIR if op == Op::Rmdir || flags & O_DIRECTORY != 0 => {
-                self.tree.saw(paths, path, follow, FileKind::Unknown);
+                self.tree.saw(path, follow, FileKind::Unknown);
             }
-            ENOTDIR => self.tree.went_through_file(paths, path),
+            ENOTDIR => self.tree.went_through_file(path),
             EEXIST if makes => {
-                self.tree.saw(paths, path, false, FileKind::Unknown);
+                self.tree.saw(path, false, FileKind::Unknown);
             }
             EISDIR | ENOTEMPTY => {
-                self.tree.saw(paths, path, follow, FileKind::Directory);
+                self.tree.saw(path, follow, FileKind::Directory);
             }
             ELOOP if flags & O_NOFOLLOW != 0 => {
-                self.tree.saw(paths, path, false, FileKind::Symlink);
+                self.tree.saw(path, false, FileKind::Symlink);
             }
             EINVAL if op == Op::Readlink => {
-                self.tree.saw(paths, path, false, FileKind::Unknown);
+                self.tree.saw(path, false, FileKind::Unknown);
             }
-            _ => self.tree.looked_at(paths, path, follow),
+            _ => self.tree.looked_at(path, follow),
         }
     }
 
     /// Tell the order of events that this one failed for what was in a directory.
     pub(crate) fn order_entries(&mut self, path: PathId, number: u16) {
         if number == ENOTEMPTY
-            && let Found::Node(node, _) = self.tree.find(&self.scope.paths, path, false)
+            && let Found::Node(node, _) = self.tree.find(path, false)
         {
             self.order.list(node);
         }
@@ -229,7 +226,7 @@ impl Tracker {
 
     /// Tell the order of events which names this one looked up or changed.
     pub(crate) fn order_names(&mut self, path: PathId, access: Access) {
-        match self.tree.find(&self.scope.paths, path, false) {
+        match self.tree.find(path, false) {
             Found::Node(_, Some((directory, name)))
             | Found::Absent(directory, name)
             | Found::Unknown(directory, name) => self.order.name(directory, name, access),
@@ -240,7 +237,7 @@ impl Tracker {
 
     /// A path, and where a symlink in its last place leads, if that is followed.
     pub(crate) fn ends(&mut self, path: PathId, follow: bool) -> (PathId, Option<PathId>) {
-        let target = follow.then(|| self.tree.link_target(&self.scope.paths, path));
+        let target = follow.then(|| self.tree.link_target(path));
         (path, target.flatten())
     }
 

@@ -3,7 +3,7 @@
 use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
 use crate::constants::follows_to_open;
-use crate::paths::{PathId, Paths};
+use crate::paths::PathId;
 use crate::scope::{Location, Resolved};
 use crate::tasks::FdTarget;
 use crate::tracker::{Disposition, Tracker};
@@ -77,9 +77,7 @@ impl Tracker {
     }
 
     pub(crate) fn locate(&mut self, base: &Location, text: &[u8]) -> Location {
-        let tree = &mut self.tree;
-        self.scope
-            .locate(base, text, &mut |paths, path| tree.link_target(paths, path))
+        self.scope.locate(&mut self.tree, base, text)
     }
 
     /// Where a path of a call leads, and the description of the directory it begins at.
@@ -100,14 +98,12 @@ impl Tracker {
         if path.text.is_empty() {
             return (empty(&base), None);
         }
-        let tree = &mut self.tree;
-        let mut follow = |paths: &mut Paths, path| tree.link_target(paths, path);
-        let resolved = self.scope.resolve(&base, &path.text, &mut follow);
+        let resolved = self.scope.resolve(&mut self.tree, &base, &path.text);
         let resolved = match resolved {
             Resolved::Inside(place)
                 if path.ending() != Ending::Name && !names_entries(call.kind) =>
             {
-                Resolved::Inside(follow(&mut self.scope.paths, place).unwrap_or(place))
+                Resolved::Inside(self.tree.link_target(place).unwrap_or(place))
             }
             resolved => resolved,
         };
@@ -122,7 +118,7 @@ impl Tracker {
 
     /// A directory that one works in and that has been removed answers to `.`, and to nothing else.
     fn unless_removed(&mut self, place: PathId) -> Resolved {
-        let is_gone = match self.tree.find(&self.scope.paths, place, true) {
+        let is_gone = match self.tree.find(place, true) {
             Found::Absent(at, name) | Found::NoDirectory { at, name, .. } => {
                 self.tree.entry(at, name) == Some(Entry::Absent)
             }
@@ -171,7 +167,7 @@ impl Tracker {
             return Resolved::Nameless;
         };
         let (place, node) = (description.place, description.node);
-        let ends = [true, false].map(|follow| self.tree.find(&self.scope.paths, place, follow));
+        let ends = [true, false].map(|follow| self.tree.find(place, follow));
         let is_gone = node.is_some_and(|node| {
             ends.iter().all(|found| match found {
                 Found::Node(found, _) => *found != node,

@@ -98,26 +98,23 @@ impl Tracker {
 
     /// Returns what has the target's name now, if that is known.
     fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) -> Option<NodeId> {
-        let paths = &self.scope.paths;
         let placed = match op {
-            Op::Rename if flags & RENAME_EXCHANGE != 0 => {
-                self.tree.exchanged(paths, source, target)
-            }
-            Op::Rename => self.tree.renamed(paths, source, target),
+            Op::Rename if flags & RENAME_EXCHANGE != 0 => self.tree.exchanged(source, target),
+            Op::Rename => self.tree.renamed(source, target),
             _ if flags & AT_SYMLINK_FOLLOW != 0 => {
-                let real = self.tree.link_target(paths, source).unwrap_or(source);
-                self.tree.linked(paths, real, target)
+                let real = self.tree.link_target(source).unwrap_or(source);
+                self.tree.linked(real, target)
             }
-            _ => self.tree.linked(paths, source, target),
+            _ => self.tree.linked(source, target),
         };
         if op == Op::Rename {
-            self.usage.renewed(paths, source, false);
+            self.usage.renewed(&self.tree.paths, source, false);
             let moved = placed.map(|[(node, _), _]| self.tree.kind(node));
             if !matches!(moved, Some(FileKind::Regular | FileKind::Unknown)) {
                 self.order.add_barrier();
             }
         }
-        self.usage.renewed(paths, target, true);
+        self.usage.renewed(&self.tree.paths, target, true);
         if let (Op::Rename, Some([(here, _), (there, _)])) = (op, placed) {
             let moves = [(source, target, there), (target, source, here)];
             // Where two names were exchanged, the second move is the other one's.
@@ -133,7 +130,7 @@ impl Tracker {
         if moves.iter().all(is_file) {
             return;
         }
-        let paths = &mut self.scope.paths;
+        let paths = &mut self.tree.paths;
         for description in self.files.iter_mut() {
             let place = description.place;
             let now = moves.iter().find_map(|&(from, to, node)| {
@@ -153,15 +150,14 @@ impl Tracker {
 
     fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {
         use replayer_ops::numbers::{EEXIST, ENOENT, ENOTEMPTY, EXDEV};
-        let paths = &self.scope.paths;
         match number {
             // Either the source is missing or the directory of the target: the source, unless it is known to be there.
-            ENOENT if !matches!(self.tree.find(paths, source, false), Found::Node(..)) => {
-                self.tree.missed(paths, source, false);
+            ENOENT if !matches!(self.tree.find(source, false), Found::Node(..)) => {
+                self.tree.missed(source, false);
             }
             EEXIST | ENOTEMPTY => {
                 for path in [source, target] {
-                    self.tree.saw(paths, path, false, FileKind::Unknown);
+                    self.tree.saw(path, false, FileKind::Unknown);
                 }
             }
             _ => {
@@ -169,7 +165,7 @@ impl Tracker {
                     self.counts.blind.add("EXDEV between file systems");
                 }
                 for path in [source, target] {
-                    self.tree.looked_at(paths, path, false);
+                    self.tree.looked_at(path, false);
                 }
             }
         }
@@ -264,12 +260,11 @@ impl Tracker {
                 self.named(id, target);
             }
             Outcome::Error(number) => {
-                let paths = &self.scope.paths;
                 if number == EEXIST {
                     let kind = FileKind::Unknown;
-                    self.tree.saw(paths, target, false, kind);
+                    self.tree.saw(target, false, kind);
                 } else {
-                    self.tree.looked_at(paths, target, false);
+                    self.tree.looked_at(target, false);
                 }
                 self.order_names(target, Access::Read);
             }
@@ -281,21 +276,20 @@ impl Tracker {
     /// From now on a name means what a description is open on.
     fn named(&mut self, id: u32, target: PathId) {
         let is_gone = self.resolved_description(id) == Resolved::Nameless;
-        let paths = &self.scope.paths;
         let Some(open) = self.files.get_mut(id) else {
             return;
         };
         if let Some(node) = open.node {
-            self.tree.named(paths, node, target);
+            self.tree.named(node, target);
         } else {
-            let made = self.tree.made(paths, target, FileKind::Regular);
+            let made = self.tree.made(target, FileKind::Regular);
             open.node = made.map(|(node, _)| node);
         }
         if is_gone {
             open.place = target;
             open.nameless = false;
         }
-        self.usage.renewed(paths, target, true);
+        self.usage.renewed(&self.tree.paths, target, true);
     }
 
     /// A file that cannot be opened again gets a name: no event says so, but from now on there is a file.
@@ -306,9 +300,8 @@ impl Tracker {
         to: &PathArg<'_>,
     ) -> Disposition {
         if let (Resolved::Inside(target), true) = (self.resolve(call, to).0, call.outcome.is_ok()) {
-            let paths = &self.scope.paths;
-            self.tree.made(paths, target, FileKind::Regular);
-            self.usage.renewed(paths, target, true);
+            self.tree.made(target, FileKind::Regular);
+            self.usage.renewed(&self.tree.paths, target, true);
             self.counts
                 .blind
                 .add("files that got a name by a descriptor that is not followed");

@@ -1,19 +1,13 @@
 //! What results prove about the tree: what must have been there before, what must not, and how large it was.
 
 use crate::call::FileKind;
-use crate::paths::{DEEPEST, NameId, PathId, Paths};
+use crate::paths::{DEEPEST, NameId, PathId};
 use crate::tree::{Entry, Found, NodeId, Placed, Tree};
 
 impl Tree {
     /// Learn from a lookup that succeeded.
-    pub(crate) fn saw(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        follow: bool,
-        kind: FileKind,
-    ) -> Option<Placed> {
-        let placed = match self.find_behind(paths, path, follow) {
+    pub(crate) fn saw(&mut self, path: PathId, follow: bool, kind: FileKind) -> Option<Placed> {
+        let placed = match self.find_behind(path, follow) {
             Found::Node(node, place) => (node, place),
             Found::Unknown(directory, name) => {
                 self.repairs.inferred += 1;
@@ -35,8 +29,8 @@ impl Tree {
     }
 
     /// Find what a path means: directories that are missing on its way, or on that of a symlink it goes through, were there before.
-    fn find_behind(&mut self, paths: &Paths, path: PathId, follow: bool) -> Found {
-        let mut found = self.find(paths, path, follow);
+    fn find_behind(&mut self, path: PathId, follow: bool) -> Found {
+        let mut found = self.find(path, follow);
         // Bounded by the depth of a path and the number of links in it.
         for _ in 0..=DEEPEST {
             let Found::NoDirectory { at, name, known } = found else {
@@ -44,7 +38,7 @@ impl Tree {
             };
             self.repairs.unexplained += u64::from(known);
             self.add_before(at, name, FileKind::Directory);
-            found = self.find(paths, path, follow);
+            found = self.find(path, follow);
         }
         found
     }
@@ -95,8 +89,8 @@ impl Tree {
     }
 
     /// Learn from a lookup that said ENOENT.
-    pub(crate) fn missed(&mut self, paths: &Paths, path: PathId, follow: bool) {
-        match self.find(paths, path, follow) {
+    pub(crate) fn missed(&mut self, path: PathId, follow: bool) {
+        match self.find(path, follow) {
             Found::Unknown(directory, name) => self.bind(directory, name, Entry::Absent),
             Found::Node(node, Some((directory, name))) => {
                 let was_declared = self
@@ -118,16 +112,16 @@ impl Tree {
     }
 
     /// A call that failed looked at what a path means: it may have failed for what is there.
-    pub(crate) fn looked_at(&mut self, paths: &Paths, path: PathId, follow: bool) {
-        if let Found::Node(node, _) = self.find(paths, path, follow) {
+    pub(crate) fn looked_at(&mut self, path: PathId, follow: bool) {
+        if let Found::Node(node, _) = self.find(path, follow) {
             self.mark_walked(node);
         }
     }
 
     /// Learn from ENOTDIR: what the path goes through is a file.
-    pub(crate) fn went_through_file(&mut self, paths: &Paths, path: PathId) {
-        let parent = paths.parent(path);
-        if let Found::Unknown(directory, name) = self.find(paths, parent, true) {
+    pub(crate) fn went_through_file(&mut self, path: PathId) {
+        let parent = self.paths.parent(path);
+        if let Found::Unknown(directory, name) = self.find(parent, true) {
             self.repairs.inferred += 1;
             let node = self.add_before(directory, name, FileKind::Regular);
             if let Some(node) = self.node_mut(node) {
@@ -137,19 +131,14 @@ impl Tree {
     }
 
     /// A file was made, and its name was free.
-    pub(crate) fn made(&mut self, paths: &Paths, path: PathId, kind: FileKind) -> Option<Placed> {
-        let place = self.free_place(paths, path, false)?;
+    pub(crate) fn made(&mut self, path: PathId, kind: FileKind) -> Option<Placed> {
+        let place = self.free_place(path, false)?;
         Some(self.make_at(place, kind))
     }
 
     /// A file was opened that was not there; `follow` a symlink in the last place to where it leads, or would.
-    pub(crate) fn made_by_open(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        follow: bool,
-    ) -> Option<Placed> {
-        let place = self.free_place(paths, path, follow)?;
+    pub(crate) fn made_by_open(&mut self, path: PathId, follow: bool) -> Option<Placed> {
+        let place = self.free_place(path, follow)?;
         Some(self.make_at(place, FileKind::Regular))
     }
 
@@ -168,18 +157,13 @@ impl Tree {
     }
 
     /// The directory and name of a path that must be free now.
-    fn free_place(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        follow: bool,
-    ) -> Option<(NodeId, NameId)> {
-        match self.find_behind(paths, path, follow) {
+    fn free_place(&mut self, path: PathId, follow: bool) -> Option<(NodeId, NameId)> {
+        match self.find_behind(path, follow) {
             Found::Absent(directory, name) | Found::Unknown(directory, name) => {
                 Some((directory, name))
             }
             Found::Node(_, place) => {
-                self.missed(paths, path, follow);
+                self.missed(path, follow);
                 place
             }
             Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
@@ -190,13 +174,8 @@ impl Tree {
     }
 
     /// A name was removed.
-    pub(crate) fn removed(
-        &mut self,
-        paths: &Paths,
-        path: PathId,
-        kind: FileKind,
-    ) -> Option<Placed> {
-        let placed = self.saw(paths, path, false, kind)?;
+    pub(crate) fn removed(&mut self, path: PathId, kind: FileKind) -> Option<Placed> {
+        let placed = self.saw(path, false, kind)?;
         if let Some((directory, name)) = placed.1 {
             self.bind(directory, name, Entry::Absent);
         }
@@ -207,14 +186,9 @@ impl Tree {
     }
 
     /// A name was given to what another name meant.
-    pub(crate) fn renamed(
-        &mut self,
-        paths: &Paths,
-        from: PathId,
-        to: PathId,
-    ) -> Option<[Placed; 2]> {
-        let source = self.saw(paths, from, false, FileKind::Unknown)?;
-        let target = self.target_place(paths, to)?;
+    pub(crate) fn renamed(&mut self, from: PathId, to: PathId) -> Option<[Placed; 2]> {
+        let source = self.saw(from, false, FileKind::Unknown)?;
+        let target = self.target_place(to)?;
         if self.entry(target.0, target.1) == Some(Entry::Present(source.0)) {
             // Both names lead to one file: it keeps them (rename(2)).
             return Some([source, (source.0, Some(target))]);
@@ -230,14 +204,9 @@ impl Tree {
     }
 
     /// Two names changed their meanings.
-    pub(crate) fn exchanged(
-        &mut self,
-        paths: &Paths,
-        from: PathId,
-        to: PathId,
-    ) -> Option<[Placed; 2]> {
-        let first = self.saw(paths, from, false, FileKind::Unknown)?;
-        let second = self.saw(paths, to, false, FileKind::Unknown)?;
+    pub(crate) fn exchanged(&mut self, from: PathId, to: PathId) -> Option<[Placed; 2]> {
+        let first = self.saw(from, false, FileKind::Unknown)?;
+        let second = self.saw(to, false, FileKind::Unknown)?;
         let (Some(one), Some(other)) = (first.1, second.1) else {
             return None;
         };
@@ -248,30 +217,25 @@ impl Tree {
     }
 
     /// A second name was given to a file.
-    pub(crate) fn linked(
-        &mut self,
-        paths: &Paths,
-        from: PathId,
-        to: PathId,
-    ) -> Option<[Placed; 2]> {
-        let source = self.saw(paths, from, false, FileKind::Unknown)?;
-        let target = self.free_place(paths, to, false)?;
+    pub(crate) fn linked(&mut self, from: PathId, to: PathId) -> Option<[Placed; 2]> {
+        let source = self.saw(from, false, FileKind::Unknown)?;
+        let target = self.free_place(to, false)?;
         self.bind(target.0, target.1, Entry::Present(source.0));
         Some([source, (source.0, Some(target))])
     }
 
     /// What is open was given a name, its first or another one.
-    pub(crate) fn named(&mut self, paths: &Paths, node: NodeId, to: PathId) {
-        if let Some((directory, name)) = self.free_place(paths, to, false) {
+    pub(crate) fn named(&mut self, node: NodeId, to: PathId) {
+        if let Some((directory, name)) = self.free_place(to, false) {
             self.bind(directory, name, Entry::Present(node));
         }
     }
 
     /// The directory and name that a rename may overwrite.
-    fn target_place(&mut self, paths: &Paths, path: PathId) -> Option<(NodeId, NameId)> {
-        match self.find(paths, path, false) {
+    fn target_place(&mut self, path: PathId) -> Option<(NodeId, NameId)> {
+        match self.find(path, false) {
             Found::Node(_, place) => place,
-            _ => self.free_place(paths, path, false),
+            _ => self.free_place(path, false),
         }
     }
 }

@@ -4,7 +4,6 @@
 //! a manifest is wrong about files that nothing has touched.
 
 use crate::call::FileKind;
-use crate::paths::Paths;
 use crate::tree::{Entry, Names, NodeId, Tree};
 
 /// Entries that each listing has and that are no names: `.` and `..`.
@@ -99,7 +98,7 @@ impl Tree {
     }
 
     /// Have as many names before the trace as listings prove.
-    pub(crate) fn settle_names(&mut self, paths: &mut Paths) {
+    pub(crate) fn settle_names(&mut self) {
         let mut missing = self.missing_names();
         for index in 0..self.nodes.len() {
             self.drop_one_too_many(NodeId::from_index(index), &mut missing);
@@ -112,7 +111,7 @@ impl Tree {
             }
             for _ in 0..count {
                 room -= 1;
-                let name = paths.names.intern_new(&mut texts);
+                let name = self.paths.names.intern_new(&mut texts);
                 let directory = NodeId::from_index(index);
                 name.map(|name| self.add_before(directory, name, FileKind::Regular));
                 self.repairs.unnamed += 1;

@@ -136,6 +136,7 @@ const DEEPEST_TARGET: u32 = 256;
 /// Names and files.
 #[derive(Debug)]
 pub(crate) struct Tree {
+    pub(crate) paths: Paths,
     pub(crate) nodes: Vec<Node>,
     pub(crate) repairs: Repairs,
     entries: FxHashMap<(NodeId, NameId), Entry>,
@@ -156,6 +157,7 @@ impl Tree {
             ..Node::default()
         };
         Self {
+            paths: Paths::new(),
             nodes: vec![top],
             repairs: Repairs::default(),
             entries: FxHashMap::default(),
@@ -220,20 +222,20 @@ impl Tree {
     }
 
     /// Find what a path means; `follow` a symlink in the last place.
-    pub(crate) fn find(&mut self, paths: &Paths, path: PathId, follow: bool) -> Found {
+    pub(crate) fn find(&mut self, path: PathId, follow: bool) -> Found {
         self.links = 0;
-        self.find_from(paths, path, follow)
+        self.find_from(path, follow)
     }
 
-    fn find_from(&mut self, paths: &Paths, path: PathId, follow: bool) -> Found {
+    fn find_from(&mut self, path: PathId, follow: bool) -> Found {
         if path == PathId::TOP {
             return Found::Node(NodeId::TOP, None);
         }
-        let directory = match self.directory_from(paths, paths.parent(path)) {
+        let directory = match self.directory_from(self.paths.parent(path)) {
             Ok(directory) => directory,
             Err(found) => return found,
         };
-        let name = paths.name(path);
+        let name = self.paths.name(path);
         match self.entry(directory, name) {
             Some(Entry::Present(node)) => {
                 let target = self.node(node).and_then(|node| node.link.as_ref());
@@ -241,10 +243,10 @@ impl Tree {
                     Some(&(target, _)) if follow => {
                         self.links += 1;
                         self.mark_walked(node);
-                        if self.links > MOST_LINKS || paths.depth(target) > DEEPEST_TARGET {
+                        if self.links > MOST_LINKS || self.paths.depth(target) > DEEPEST_TARGET {
                             return Found::Loop;
                         }
-                        self.find_from(paths, target, true)
+                        self.find_from(target, true)
                     }
                     _ => Found::Node(node, Some((directory, name))),
                 }
@@ -255,18 +257,18 @@ impl Tree {
         }
     }
 
-    fn directory(&mut self, paths: &Paths, path: PathId) -> Result<NodeId, Found> {
+    fn directory(&mut self, path: PathId) -> Result<NodeId, Found> {
         self.links = 0;
-        self.directory_from(paths, path)
+        self.directory_from(path)
     }
 
-    fn directory_from(&mut self, paths: &Paths, path: PathId) -> Result<NodeId, Found> {
+    fn directory_from(&mut self, path: PathId) -> Result<NodeId, Found> {
         if let Some(&(generation, node)) = self.walked.get(path.index())
             && generation == self.generation
         {
             return Ok(node);
         }
-        let node = match self.find_from(paths, path, true) {
+        let node = match self.find_from(path, true) {
             Found::Node(node, _) => match self.kind(node) {
                 FileKind::Directory | FileKind::Unknown => node,
                 FileKind::Regular | FileKind::Special | FileKind::Symlink => {
@@ -312,10 +314,10 @@ impl Tree {
     }
 
     /// Where the symlink at a path leads, if there is one.
-    pub(crate) fn link_target(&mut self, paths: &Paths, path: PathId) -> Option<PathId> {
+    pub(crate) fn link_target(&mut self, path: PathId) -> Option<PathId> {
         let mut at = path;
         for _ in 0..MOST_LINKS {
-            let Found::Node(node, _) = self.find(paths, at, false) else {
+            let Found::Node(node, _) = self.find(at, false) else {
                 break;
             };
             match self.node(node).and_then(|node| node.link.as_ref()) {
@@ -327,10 +329,10 @@ impl Tree {
     }
 
     /// The directory at a path, made up as one that was there before where it is not known.
-    pub(crate) fn ensure_directory(&mut self, paths: &Paths, path: PathId) -> Option<NodeId> {
+    pub(crate) fn ensure_directory(&mut self, path: PathId) -> Option<NodeId> {
         // Bounded by the depth of a path and the number of links in it.
         for _ in 0..=crate::paths::DEEPEST {
-            match self.directory(paths, path) {
+            match self.directory(path) {
                 Ok(node) => {
                     if self.kind(node) == FileKind::Unknown {
                         self.set_kind(node, FileKind::Directory);
@@ -380,38 +382,36 @@ mod tests {
 
     #[test]
     fn links_are_followed_and_loops_end() {
-        let mut paths = Paths::new();
         let mut tree = Tree::new();
-        let a = paths.child(PathId::TOP, b"a").unwrap();
-        let b = paths.child(PathId::TOP, b"b").unwrap();
-        let file = paths.child(b, b"f").unwrap();
-        let through = paths.child(a, b"f").unwrap();
-        tree.ensure_directory(&paths, b).unwrap();
-        let node = tree.add_before(NodeId::TOP, paths.name(a), FileKind::Symlink);
+        let a = tree.paths.child(PathId::TOP, b"a").unwrap();
+        let b = tree.paths.child(PathId::TOP, b"b").unwrap();
+        let file = tree.paths.child(b, b"f").unwrap();
+        let through = tree.paths.child(a, b"f").unwrap();
+        tree.ensure_directory(b).unwrap();
+        let node = tree.add_before(NodeId::TOP, tree.paths.name(a), FileKind::Symlink);
         tree.node_mut(node).unwrap().link = Some((b, Box::from(&b"b"[..])));
-        let directory = tree.ensure_directory(&paths, b).unwrap();
-        let target = tree.add_before(directory, paths.name(file), FileKind::Regular);
-        assert!(matches!(tree.find(&paths, through, true), Found::Node(node, _) if node == target));
-        assert_eq!(tree.link_target(&paths, a), Some(b));
+        let directory = tree.ensure_directory(b).unwrap();
+        let target = tree.add_before(directory, tree.paths.name(file), FileKind::Regular);
+        assert!(matches!(tree.find(through, true), Found::Node(node, _) if node == target));
+        assert_eq!(tree.link_target(a), Some(b));
 
         tree.node_mut(node).unwrap().link = Some((a, Box::from(&b"a"[..])));
         tree.forget_walks();
-        assert_eq!(tree.find(&paths, through, true), Found::Loop);
+        assert_eq!(tree.find(through, true), Found::Loop);
     }
 
     #[test]
     fn what_is_not_known_is_told_from_what_is_absent() {
-        let mut paths = Paths::new();
         let mut tree = Tree::new();
-        let a = paths.child(PathId::TOP, b"a").unwrap();
-        let b = paths.child(a, b"b").unwrap();
+        let a = tree.paths.child(PathId::TOP, b"a").unwrap();
+        let b = tree.paths.child(a, b"b").unwrap();
         assert!(matches!(
-            tree.find(&paths, b, true),
+            tree.find(b, true),
             Found::NoDirectory { known: false, .. }
         ));
-        let directory = tree.ensure_directory(&paths, a).unwrap();
-        assert!(matches!(tree.find(&paths, b, true), Found::Unknown(..)));
-        tree.bind(directory, paths.name(b), Entry::Absent);
-        assert!(matches!(tree.find(&paths, b, true), Found::Absent(..)));
+        let directory = tree.ensure_directory(a).unwrap();
+        assert!(matches!(tree.find(b, true), Found::Unknown(..)));
+        tree.bind(directory, tree.paths.name(b), Entry::Absent);
+        assert!(matches!(tree.find(b, true), Found::Absent(..)));
     }
 }

@@ -116,13 +116,12 @@ impl Tree {
 mod tests {
     use super::*;
 
-    use crate::paths::{PathId, Paths};
+    use crate::paths::PathId;
 
     fn file(declared: Option<i64>) -> (Tree, NodeId) {
-        let mut paths = Paths::new();
         let mut tree = Tree::new();
-        let path = paths.child(PathId::TOP, b"f").unwrap();
-        let id = tree.add_before(NodeId::TOP, paths.name(path), FileKind::Regular);
+        let path = tree.paths.child(PathId::TOP, b"f").unwrap();
+        let id = tree.add_before(NodeId::TOP, tree.paths.name(path), FileKind::Regular);
         if let Some(size) = declared {
             let node = tree.node_mut(id).unwrap();
             (node.declared, node.first_size, node.size) = (true, size, size);

@@ -437,7 +437,7 @@ impl StraceImporter {
         }
         let overlaps = &mut tracker.overlaps;
         if let Some(search) = &mut overlaps.search {
-            search.end(&tracker.scope.paths);
+            search.end(&tracker.tree.paths);
         }
         let unexplained = overlaps.orders.unexplained;
         for _ in 0..self.unfinished.count() {
