@@ -140,7 +140,7 @@ def say_limits(plan: Plan) -> str | None:
 
 
 def _reason(plan: Plan) -> str | None:
-    """Say why paths do not tell files apart; the engine decides alike (``plan/verify.rs``)."""
+    """Say why paths do not tell files apart; the engine decides alike (``plan/mod.rs``)."""
     ops = {step["op"] for step in plan.steps("call")}
     kinds = {entry[1] for row in plan.body["datasets"] for entry in row["entries"]}
     if "symlink" in ops or "l" in kinds:
