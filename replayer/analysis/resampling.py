@@ -233,7 +233,6 @@ class Mixture:
     """Distributions and the share of each; empty ones leave theirs to the others.
 
     Attributes:
-        parts: The distributions.
         shares: As long as ``parts``, above 0; they need not add up to 1.
     """
 

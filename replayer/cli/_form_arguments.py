@@ -12,15 +12,7 @@ def add_form_arguments(
     details: str,
     more: str = "",
 ) -> None:
-    """Declare the form of what is printed, and files to write it to.
-
-    Args:
-        parser: The command's.
-        forms: Their names.
-        suffixes: The form by the suffix of a file.
-        details: What the details are.
-        more: What else is to be said of forms.
-    """
+    """Declare the form of what is printed, which suffixes of files may choose, and those files."""
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--format",

@@ -45,12 +45,7 @@ class _Pair:
 def compare_with_traces(
     summary: PlanSummary, words: Sequence[str], without: Collection[str] = ()
 ) -> list[Likeness]:
-    """Compare transactions of a plan with the requests of traces.
-
-    Args:
-        summary: Of the plan.
-        words: ``[TRANSACTION=]TRACE[:LABEL]`` each.
-        without: Calls to leave out.
+    """Compare transactions of a plan with requests of traces: ``[TRANSACTION=]TRACE[:LABEL]``.
 
     Raises:
         AgainstError: There is no such transaction, or it is not said which one is meant; or none

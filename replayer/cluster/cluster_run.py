@@ -266,11 +266,7 @@ class PersistentPool:
         self._pool.watch_forks(terms.forks)
 
     def open(self, request: RunRequest, observer: Observer) -> ClusterRun:
-        """Have those who are there agree on a run and prepare it.
-
-        Args:
-            request: What shall be run, on targets that are names.
-            observer: Who is told.
+        """Have those who are there agree on a run, on targets that are names, and prepare it.
 
         Raises:
             ReplayerError: Too few are there, or one refuses.

@@ -37,7 +37,6 @@ class Outcome:
 
     Attributes:
         health: Of the client that fared worst; None if none could tell.
-        task_failures: What tasks of a locustfile raised, on all workers.
         failure: Why a worker's results are not whole.
     """
 

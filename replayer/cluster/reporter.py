@@ -31,12 +31,7 @@ class _Unacknowledged:
 
 @dataclass
 class Reporter:
-    """The results of one worker on their way.
-
-    Attributes:
-        send: How a message gets to the master.
-        events: The worker's events.jsonl.
-    """
+    """The results of one worker on their way."""
 
     send: Send
     events: Path

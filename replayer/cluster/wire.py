@@ -84,8 +84,6 @@ class WorkerState:
 
     Attributes:
         serial: The segment it is in, counted from 1; 0 before the first.
-        running: Users that have a thread.
-        busy: Users with more to do in this segment.
         given_up: Users that hang in the kernel.
         hanging: Calls that do not come back, and for how many seconds.
         refusal: Why it cannot go on as it should, as ``pack_error`` has it.

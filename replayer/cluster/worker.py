@@ -14,7 +14,6 @@ class Worker:
 
     Attributes:
         heard_s: When it gave its last sign of life, on this machine's monotonic clock.
-        state: How it is, as of then.
         lost: Why it is lost; None while it works.
         was_lost: Every time that it was lost: its last sign of life before, and why.
         handed_over: Whether it has ended and all that it measured is here: it is missed no more.

@@ -116,7 +116,6 @@ class WorkerPool:
     """The workers of one run, or of one run after the other.
 
     Args:
-        timeout_s: After which silence one is lost.
         others: What becomes of those that come late, and of all when a run is over.
 
     Attributes:
@@ -269,13 +268,7 @@ class WorkerPool:
         told: Mapping[str, object] | None = None,
         patience_s: float | None = None,
     ) -> list[Any]:
-        """Have workers do something at the same time, and wait for all: a barrier.
-
-        Args:
-            workers: Those who shall.
-            do: What.
-            told: What they need to know.
-            patience_s: How long that may take, if there is a bound beside signs of life.
+        """Have workers do something at the same time, and wait for all, at most so long: a barrier.
 
         Raises:
             ReplayerError: One refused. A worker that is lost meanwhile is left out of the answers.
@@ -381,14 +374,9 @@ class WorkerPool:
         return next((worker for worker in self.heirs if worker.lost is None), None)
 
     def dismiss(self, why: str, exit_code: int, within_s: float) -> bool:
-        """Tell all workers that there will be no run, and wait until they have removed their files.
+        """Tell all workers why there will be no run, and wait until they have removed their files.
 
         Another worker removes what a lost one has made.
-
-        Args:
-            why: The reason that the workers print.
-            exit_code: The exit code of this process and of the workers.
-            within_s: How long to wait.
 
         Returns:
             Whether the worker that had to remove the folders has answered. Another worker may have

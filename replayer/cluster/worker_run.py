@@ -44,15 +44,7 @@ AGAIN_S = 1.0
 
 
 def remove_patiently(target_dir: TargetDir, *, hung: bool) -> list[str]:
-    """Remove a folder; other workers may be at work there for a moment longer.
-
-    Args:
-        target_dir: Where it is.
-        hung: Calls hang, and it is not known on which target.
-
-    Returns:
-        What is left, in lines.
-    """
+    """Remove a folder, where others may work a moment longer; return what is left, in lines."""
     if hung or target_dir.is_hanging:
         return target_dir.say_left(HANGING)
     if not target_dir.sandboxes:

@@ -25,11 +25,7 @@ PATIENCE_S = 30.0  # chosen: beyond a segment's grace and the engine's own patie
 
 
 class WorkersClient(LoadClient):
-    """The engines of all workers, as one.
-
-    Args:
-        policy: What the user wants done when one is lost.
-    """
+    """The engines of all workers, as one; a policy says what becomes of it when one is lost."""
 
     def __init__(
         self,

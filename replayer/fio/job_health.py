@@ -86,11 +86,7 @@ class JobHealth:
         self._in_call_ns += sum(min(taken_ns, ran_ns) for taken_ns, ran_ns in self._jobs.values())
 
     def health(self, given_up: int) -> Health:
-        """Return the sum as the run folder keeps it.
-
-        Args:
-            given_up: Processes of jobs that hung and were killed or left behind.
-        """
+        """Return the sum as the run folder keeps it; ``given_up`` are processes that hung."""
         capacity_s = self._wall_s * len(os.sched_getaffinity(0))
         others_share, stolen_share = self._cpus.shares_beside((self._cpu_s + self._python_s) * 1e9)
         return Health(

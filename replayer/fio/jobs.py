@@ -29,11 +29,7 @@ def shipped_jobs() -> dict[str, Path]:
 
 
 def load_jobs(words: Sequence[str], device: Path | None = None) -> tuple[JobFile, ...]:
-    """Load job files by shipped name or path, and check every option of them.
-
-    Args:
-        words: Names and paths; none means the default ones.
-        device: The block device that the jobs shall work on; None for folders.
+    """Load job files by shipped name or path, none: the default ones; check every option of them.
 
     Raises:
         ReplayerError: One is missing or not allowed, or two jobs bear one name.

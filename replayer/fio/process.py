@@ -31,7 +31,6 @@ class Launch:
     """How fio is started.
 
     Attributes:
-        jobs: The job file, checked and written by this program.
         folder: Where it works: file names are relative.
         may_write: False adds --readonly, with which fio refuses every job that writes.
         device: The block device that it works on; None: on files of its folder.

@@ -77,13 +77,7 @@ class Recorder:
         return time.monotonic() - self.begin
 
     def begin_segment(self, segment: Segment, users: int, sections: Sequence[Section]) -> None:
-        """Begin with a new fio.
-
-        Args:
-            segment: Target and round.
-            users: Processes that work at once.
-            sections: Its jobs.
-        """
+        """Begin with a new fio, whose jobs have so many processes at once."""
         self._segment, self._users = segment, users
         self._clock = Clock(sections)
         self._limited = frozenset(s.name for s in sections if s.switched_on("max_latency"))

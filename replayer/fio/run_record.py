@@ -38,7 +38,6 @@ class BaselineOrder:
     """The order.
 
     Attributes:
-        jobs: Names of shipped jobs, or job files.
         targets: ``[NAME=]PATH`` each.
         devices: ``[NAME=]/dev/…`` each.
         expendable: Devices whose data may be overwritten, exactly as in ``devices``.
@@ -46,8 +45,6 @@ class BaselineOrder:
         runtime_s: Of each job in each round; None is left to the job files.
         stop_timeout_s: How long fio may take to end after it was asked to, before it is killed.
         rounds: Turns of each target; None means one for one target, three for several.
-        seed: Where random offsets come from.
-        files: Where the report goes beside that.
         asks: Whether a person is there who can be asked.
     """
 

@@ -19,7 +19,6 @@ class Share:
     """What a job has done in one direction.
 
     Attributes:
-        total: fio's own count.
         times: How many took how long: nanoseconds from submission to completion, or in the call.
         runtime_ms: How long it has been doing so; 0 of fsyncs, of which fio does not say.
     """
@@ -40,7 +39,6 @@ class JobState:
     """One job.
 
     Attributes:
-        name: Of its section.
         error: The errno that ended it, or 0.
         errors: I/Os that failed, where it was told to go on.
         steady: What fio says of the steady state, if it was asked for.

@@ -29,7 +29,6 @@ class Scale:
     """What the command line changes in every job; None is left to the file.
 
     Attributes:
-        size_bytes: Size of a job's files.
         runtime_s: How long it runs; one that verifies what it wrote: at most.
         seed: Where random offsets come from: of 64 bits, of which fio takes 63.
     """
@@ -45,12 +44,7 @@ def scaled(file: JobFile, scale: Scale) -> JobFile:
 
 
 def render_job_file(file: JobFile, device: Path | None) -> str:
-    """Return the text that fio reads.
-
-    Args:
-        file: Checked, and scaled.
-        device: The block device that the jobs work on; None: files of their own.
-    """
+    """Return the text that fio reads of a checked file; without a device, jobs make their files."""
     return "\n".join(line for section in file.sections for line in _lines(section, device))
 
 

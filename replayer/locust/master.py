@@ -228,12 +228,7 @@ def _put(error: Exception) -> str:
 
 
 def dispatch_to(environment: Environment, numbers: Mapping[str, int]) -> None:
-    """Have Locust deal to these workers, in the order of their numbers.
-
-    Args:
-        environment: The master's.
-        numbers: The number of each worker, by Locust's name of it.
-    """
+    """Have Locust deal to these workers, by its names of them, in the order of their numbers."""
     dispatchers: list[_FixedDispatcher] = []
 
     def deal(worker_nodes: list[WorkerNode], user_classes: list[type[User]]) -> UsersDispatcher:

@@ -54,12 +54,7 @@ class _InOrder(DefaultJSONProvider):
 
 
 class LocustHost:
-    """Locust, as the page needs it.
-
-    Attributes:
-        has_scenario_users: Whether there are users for scenarios and traces.
-        has_targets: Whether users work in this process: workers keep the paths of theirs.
-    """
+    """Locust, as the page needs it."""
 
     def __init__(self, environment: Environment, web_ui: WebUI, settings: Settings) -> None:
         self._environment = environment

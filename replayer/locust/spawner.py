@@ -24,9 +24,6 @@ class LocustSpawner:
     """Locust's users, for one run.
 
     Attributes:
-        is_shaped: Whether a load shape decides how many users there are.
-        has_file_users: Whether users take part whose Python tasks name transactions.
-        has_python_users: Whether users with Python tasks take part.
         has_all: Whether all users are started, or all of this stage of a load shape.
     """
 

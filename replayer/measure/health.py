@@ -197,13 +197,7 @@ def is_of_the_client(health: Health) -> bool:
 def health_warnings(
     health: Health, load: LoadFacts, *machines: MachineFacts
 ) -> tuple[RunWarning, ...]:
-    """Return what was wrong with the harness, worst first; nothing when all was well.
-
-    Args:
-        health: What it suffered.
-        load: How its users worked.
-        machines: Those of all its processes with users.
-    """
+    """Return what was wrong with the harness, worst first; the machines are those with users."""
     return tuple(_warnings(health, load, machines))
 
 

@@ -167,12 +167,9 @@ def bin_ns(bins: Integers) -> Floats:
 
 
 def read_slices(path: Path, begins_s: Floats, keys: Sequence[Key]) -> dict[Key, Slices]:
-    """Read a log, keeping its intervals apart in slots; damaged lines are left out.
+    """Read intervals of a log into slots, by their begin; damaged lines are left out.
 
-    Args:
-        path: A ``histograms.hlog``.
-        begins_s: When each slot begins, ascending; an interval belongs to that in which it began.
-        keys: Which to keep.
+    ``begins_s`` ascends.
     """
     rows = [row_of(key, 0, Histogram()) for key in keys]
     found = _native.read_slices(path, begins_s.tolist(), (BINS_PER_OCTAVE, BINS), rows)

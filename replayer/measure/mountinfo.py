@@ -25,7 +25,6 @@ class Mount:
         identifier: The mount id; a later mount on the same point has a later line.
         device: ``major:minor`` of the file system (st_dev).
         root: What of the file system is seen at ``point`` (``/`` unless bind-mounted).
-        point: Where it is mounted.
         options: Per-mount options, such as ``rw`` and ``noatime``.
         kind: The file system's type, such as ``nfs4`` or ``fuse.sshfs``.
         source: Server and path, device, or whatever the file system says.

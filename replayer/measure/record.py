@@ -123,14 +123,9 @@ class RunRecord:
     """All that a run left behind.
 
     Attributes:
-        folder: Where it lies.
-        run: run.json.
         status: As in run.json; ``killed`` when it says running and the process is gone (of one in
             another PID namespace that is not known).
         log: The histograms, added up per key.
-        bytes: Bytes moved, per key.
-        seconds: The timeline, per key.
-        spans: When each segment was measured.
         endings: How each came to its end, where that is known.
         events: events.jsonl, oldest first.
         losses: What could not be read.
@@ -160,11 +155,7 @@ class RunRecord:
 
 
 def load_run(path: Path, told: Run | None = None) -> RunRecord:
-    """Read a run folder.
-
-    Args:
-        path: The folder.
-        told: What its run.json should say, where that may not have been written.
+    """Read a run folder; ``told`` is what run.json should say, where it may not have been written.
 
     Raises:
         ReplayerError: There is none, it is of another format, run.json is damaged, or another file

@@ -35,7 +35,6 @@ class RunFolder:
     """A folder that one run writes into.
 
     Attributes:
-        path: Where it is, absolute.
         id: The run's id, such as ``20261121T024839-ab12``.
     """
 

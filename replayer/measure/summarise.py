@@ -33,13 +33,9 @@ from replayer.measure.summary import (
 def spans_of(
     record: RunRecord, segment: Segment, transaction: str, op: str | None = None
 ) -> Iterator[Span]:
-    """Yield when a transaction, or an op in it, was under way.
+    """Yield when a transaction, or an op in it, was under way, where the order is 'in turn'.
 
-    Args:
-        record: Of a run whose order is 'in turn'.
-        segment: The part of it.
-        transaction: Its name.
-        op: One of its ops, which has less time than all if they ran one after the other.
+    An op has less time than all if they ran one after the other.
     """
     if op is None or transaction not in _verified_after(record):
         yield from record.log.intervals.get((segment, transaction), ())

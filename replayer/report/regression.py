@@ -42,12 +42,7 @@ class KeptRun:
 
 
 def check_kept_run(kept: KeptRun, plan: Mapping[str, Any], targets: tuple[str, ...]) -> None:
-    """Refuse a run that this one cannot be held against, before anything is made.
-
-    Args:
-        kept: The run.
-        plan: What this run will do, as plan.json has it.
-        targets: Where, by name.
+    """Refuse a run that a plan (plan.json) cannot be held against, before anything is made.
 
     Raises:
         ReplayerError: It cannot be read, did other work, proves nothing, or has other targets.

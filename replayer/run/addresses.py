@@ -27,12 +27,7 @@ def put_address(host: str, port: int) -> str:
 
 
 def try_address(option: str, host: str, port: int) -> None:
-    """Listen at an address for a moment.
-
-    Args:
-        option: Whose port it is.
-        host: An address or a name; empty or ``*``: every interface.
-        port: Its port.
+    """Listen at an address for a moment; an empty host, or ``*``, is every interface.
 
     Raises:
         ReplayerError: The port is none.

@@ -193,13 +193,7 @@ class ClientHealth:
         self._begin = None
 
     def health(self, calls: int, given_up: int, dropped: int) -> Health:
-        """Return the sum until now as the run folder keeps it.
-
-        Args:
-            calls: What users made in measured phases.
-            given_up: Users that hang in the kernel.
-            dropped: Transactions that Locust's listeners did not hear of.
-        """
+        """Return the sum until now, with users that hang and transactions dropped by listeners."""
         so_far = self._so_far()
         capacity_ns = so_far.wall_ns * len(os.sched_getaffinity(0))
         cpu_share = min(so_far.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0

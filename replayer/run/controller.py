@@ -109,11 +109,7 @@ class LoadClient:
 
 @dataclass(frozen=True)
 class Looks:
-    """Looks at a run between its rounds: it ends once it has decided.
-
-    Attributes:
-        folder: The run's records.
-    """
+    """Looks at a run between its rounds: it ends once it has decided."""
 
     folder: Path
     until: UntilDecided
@@ -196,7 +192,6 @@ class PhaseController:
 
     Attributes:
         most_users: How many users there were at the same time, at most.
-        rounds: How many were begun.
     """
 
     def __init__(

@@ -32,10 +32,6 @@ Words = Callable[[], Iterable[str]]
 class ExitWatchdog:
     """Waits for the signals of one process, and for the time that it has from then on.
 
-    Args:
-        limit_s: That time.
-        leave: What ends the process.
-
     Attributes:
         last_words: Brings the run folder to its end, and returns what is left where, in lines.
     """

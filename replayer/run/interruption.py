@@ -92,11 +92,7 @@ class Interruption:
         self.level = max(self.level, Level.GRACEFUL)
 
     def check(self, doing: str) -> None:
-        """Raise InterruptedRunError when the run shall end.
-
-        Args:
-            doing: What is interrupted, for the message.
-        """
+        """Raise InterruptedRunError, which says what is interrupted, when the run shall end."""
         if self.level > Level.NONE:
             raise InterruptedRunError(f"interrupted while {doing}")
 

@@ -123,14 +123,7 @@ def make_request(
     interruption: Interruption,
     targets: Sequence[NamedTarget] | None = None,
 ) -> RunRequest:
-    """Compile what is asked for, and check it as far as that needs no mount.
-
-    Args:
-        spawner: Starts its users.
-        settings: What is asked for.
-        observer: Who is told.
-        interruption: Who may end it.
-        targets: Where, if not as the settings say.
+    """Compile what is asked for, and check it as far as that needs no mount; targets may be others.
 
     Raises:
         ReplayerError: It cannot be run.

@@ -209,12 +209,7 @@ class _Overheard(ProgressDisplay):
 
 
 def render_metrics(meter: Meter, accept: str) -> tuple[bytes, str]:
-    """Return the figures in the form that is asked for, and its content type.
-
-    Args:
-        meter: The figures.
-        accept: The request's header; OpenMetrics where it says so, else Prometheus' text.
-    """
+    """Return figures as OpenMetrics if a header asks for it, else Prometheus' text; and which."""
     registry = CollectorRegistry()
     registry.register(meter)
     encode, content_type = choose_encoder(accept)

@@ -39,7 +39,6 @@ class ReplaySettings:
     """Which trace is replayed, and how.
 
     Attributes:
-        trace: A folder, or the name of a shipped trace.
         pace: How its events, and with ``open`` its requests, follow each other.
         speed: 1 is as recorded; None: nothing was said.
         rate: Arrivals, such as ``50/s``; None: as recorded.
@@ -206,7 +205,6 @@ class Settings:
         replay: The trace to replay and how; None when there is none.
         targets: ``[NAME=]PATH[,PATH…]`` each; empty means a fresh folder under ./replayer-data.
         cache: State of the caches before each segment; None means what the scenario says.
-        remount_command: Shell command that remounts a target, or None.
         rounds: Turns of each target; None means one for one target, of several until they decide.
         precision: By what share a ratio may be off that decides; None means the default.
         budget_s: Time for that, of all targets together; None means the default.
@@ -214,7 +212,6 @@ class Settings:
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
-        baseline: The kept run that this one is held against, or None.
         asks: Whether a person is there who can be asked.
         output: The run folder; None means a new one under ``runs``.
         runs: Where new run folders are made; None means ./replayer-runs.

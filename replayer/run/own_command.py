@@ -11,12 +11,7 @@ from replayer.supervisor import follow
 
 
 def start_ourselves(words: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
-    """Start a command of this program, which is asked to end when this process is killed.
-
-    Args:
-        words: The command's name and arguments.
-        stderr: Where it says what is wrong, as ``subprocess`` has it; None: where this one does.
-    """
+    """Start a command of this program, which is asked to end when this process is killed."""
     return subprocess.Popen(  # noqa: S603 - this very program
         [sys.executable, "-m", "replayer", *words],
         stdin=subprocess.DEVNULL,

@@ -150,8 +150,6 @@ def check_cpus(progress: ProgressDisplay, interruption: Interruption, *, asks: b
     """Look at the CPUs, and say what keeps this run from deciding anything.
 
     Args:
-        progress: Who is told.
-        interruption: Who may end the run meanwhile.
         asks: Whether a person is there who can say that it shall not run.
 
     Raises:

@@ -188,7 +188,6 @@ class Leftovers:
     """What is still on the targets, each in a line.
 
     Attributes:
-        kept: As it was asked for.
         left: Because it could not be removed.
         losses: What was taken away from the targets meanwhile, in sentences.
     """

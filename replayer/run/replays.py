@@ -242,7 +242,6 @@ class Circumstances:
     """What went on beside an event.
 
     Attributes:
-        users: How many replayed the trace at once.
         requests: Whether requests of the trace were replayed apart from each other.
     """
 

@@ -34,10 +34,7 @@ def check_thresholds(
 ) -> None:
     """Refuse thresholds that are none, or on something that the run will not have.
 
-    Args:
-        workload: What is run.
-        targets: Where.
-        transactions: What users do; None where that shows only as they do it.
+    Without ``transactions``, what users do shows only as they do it.
 
     Raises:
         ReplayerError: With the value and the nearest known name.
@@ -58,7 +55,6 @@ class Shown:
     Attributes:
         problems: What could not be read, kept, written or printed.
         verdict: What the run proves; None where that is not known.
-        why: Why it proves that, in a sentence.
     """
 
     exit_code: int
@@ -92,12 +88,7 @@ def show_results(
 ) -> Shown:
     """Judge a run, keep the judgement, and tell it; what refuses costs nothing else.
 
-    Args:
-        folder: Its folder.
-        run: How it ended, for where its folder has taken no more.
-        form: What is printed.
-        files: Where else it is written.
-        baseline: The kept run that it is held against.
+    ``run`` is how it ended, for where its folder has taken no more.
     """
     try:
         record = load_run(folder.path, run)

@@ -98,7 +98,6 @@ class ClusterSettings:
         within_s: For how long; 0: until they are there.
         timeout_s: After which silence a worker or master is lost.
         is_forked: Whether this worker is a fork of a command, and not the command itself.
-        has_page: Whether runs are ordered by the web page.
     """
 
     forks: int = 0

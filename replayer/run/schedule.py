@@ -31,10 +31,7 @@ class ScheduledSegment:
 def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:
     """Return how long a round is of a run that goes on until it has decided, and the most rounds.
 
-    Args:
-        targets: How many have a turn in each round.
-        round_ns: The length of a turn that is wished.
-        budget_s: Time of all targets together.
+    A turn of ``round_ns`` is wished; the budget is the time of all targets together.
 
     Raises:
         ReplayerError: The fewest rounds of the shortest length do not fit.

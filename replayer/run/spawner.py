@@ -81,12 +81,7 @@ class Spawner(Protocol):
         """Let the users of this process find their run."""
 
     def open_statistics(self, begin_epoch_ns: int, targets: tuple[str, ...]) -> RunStatistics:
-        """Fill the statistics from now on.
-
-        Args:
-            begin_epoch_ns: Wall-clock time that the engine's times count from.
-            targets: Their names.
-        """
+        """Fill the statistics from now on; times of the engine count from a wall-clock time."""
 
     def check(self) -> None:
         """Refuse to go on where users that were asked for are not started.
@@ -96,11 +91,7 @@ class Spawner(Protocol):
         """
 
     def native_users(self, counts: Mapping[str, int] | None = None) -> int:
-        """Return how many users have a native thread each.
-
-        Args:
-            counts: How many users there are of each class; None: those of this process.
-        """
+        """Return how many of these users, by class, have native threads; None: of this process."""
 
     def stop_users(self) -> None:
         """Stop the users; the run goes on."""

@@ -82,7 +82,6 @@ class NamedTarget:
     """A name and the folders it is reached through, one for each mount point.
 
     Attributes:
-        name: As it was given, or made of the first folder.
         written: The folders as the command line has them, with commas between.
     """
 

@@ -24,12 +24,7 @@ def call_in_thread(call: Callable[..., R], *arguments: Any) -> R:  # noqa: ANN40
 
 
 def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
-    """Make a blocking call, for so long at most.
-
-    Args:
-        seconds: The bound.
-        call: What to do.
-        what: What it is done to, for the message.
+    """Make a blocking call, for so long at most; ``what`` is what it is done to, for the message.
 
     Raises:
         TimeoutError: It has not returned; its thread is left behind.

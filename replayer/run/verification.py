@@ -88,10 +88,6 @@ def _last_reading(found: Mapping[str, Any]) -> LastReading:
 def refuse_others(plan: Plan, others: str) -> None:
     """Refuse to verify where data are written by others than this engine's own users.
 
-    Args:
-        plan: What is run.
-        others: Who they are, for a person.
-
     Raises:
         ReplayerError: The plan is to be verified.
     """

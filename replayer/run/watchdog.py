@@ -28,10 +28,7 @@ POLL_S = 0.05
 def ask(path: Path, call: Callable[[], R], interruption: Interruption | None = None) -> R:
     """Make one call on a mount, and turn its failure into a refusal.
 
-    Args:
-        path: Where.
-        call: What to do.
-        interruption: Shortens the wait; the call itself is not interrupted.
+    An interruption shortens the wait; the call itself is not interrupted.
 
     Raises:
         ReplayerError: It fails, or has not answered in time.
@@ -163,12 +160,7 @@ class Watchdog:
         return tuple(hang for hang in hangs if self._is_news(hang))
 
     def give_up(self, name: str, path: str) -> MountError:
-        """Leave the task's threads behind, and return the refusal.
-
-        Args:
-            name: What its calls were made on, for whoever ends the process.
-            path: Where that is.
-        """
+        """Leave the task's threads behind, for whoever ends the process, and return the refusal."""
         give_up_on(name)
         message = f"{path}: {self.last or 'a call hangs'}; it was abandoned"
         return MountError(message, hint="check that its server is up")
@@ -188,11 +180,7 @@ class Watchdog:
 def finish(task: MountTask[R], path: Path, watchdog: Watchdog, cancelled: Callable[[], bool]) -> R:
     """Wait for a task without a display, saying what hangs, and return what it found.
 
-    Args:
-        task: The work.
-        path: What it is done to.
-        watchdog: How long is waited for calls that do not come back.
-        cancelled: Whether it shall end soon; asked again and again.
+    ``cancelled`` is asked again and again whether it shall end soon.
 
     Raises:
         MountError: It failed, or a call does not come back: nothing should be asked there again.

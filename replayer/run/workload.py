@@ -47,13 +47,10 @@ class Workload:
     """A plan and what its scenario says beside it.
 
     Attributes:
-        plan: For one segment.
         source: The scenario or trace as it was given, or the locustfile.
         duration_ns: Measured time per target, all rounds together; None: until users are done.
         ramp_up_ns: Time in which the users arrive.
-        cache: State of the caches before each segment.
         thresholds: Texts and where each was written.
-        pace: How transactions follow each other, in words.
         parts: Datasets of which less than the whole is used.
         until: When it ends, if that is by what was measured.
     """
@@ -99,9 +96,7 @@ class Workload:
 def make_workload(settings: Settings, rounds: int) -> Workload:
     """Load and compile the scenario or trace, or make the plan of a locustfile without one.
 
-    Args:
-        settings: What is asked for.
-        rounds: Turns of each target, which share the run time.
+    The rounds, turns of each target, share the run time.
 
     Raises:
         ReplayerError: It cannot be run.

@@ -154,13 +154,10 @@ class RunEnding:
     """How a run ended.
 
     Attributes:
-        status: As run.json has it.
         health: What the harness suffered; None if nothing ran.
         warnings: What a reader of the figures must know beside that.
         clients: Who measured, where it was several.
         verification: What reads returned, if that was checked.
-        losses: What was taken away from the targets while it ran, in sentences.
-        task_failures: What tasks of a locustfile, or its load shape, raised.
         users: How many there were, where that was not known before.
         user_kinds: Which they were, where a locustfile brought some.
         rounds: How many were begun; 0: none.

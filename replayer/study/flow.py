@@ -75,7 +75,6 @@ class StudyOptions:
         quick: Whether it must end within three minutes.
         rounds: Turns of each target; None means one for one target, three for several.
         steps: How many steps share the time.
-        quiet: Whether steps show no progress.
         seconds: How long a quick step measures each target; None: an even share of the time.
     """
 

@@ -82,8 +82,6 @@ class Threshold:
         source: Where: a file and line, or the option.
         target: The one target it is about; None: every one.
         subject: None: everything together.
-        metric: What is compared.
-        comparison: How.
         limit: In nanoseconds, per second, bytes per second, a count, or a share of 1.
         unit: Which of these.
         beside: What other thresholds are about and this one is not, where nobody wrote it.

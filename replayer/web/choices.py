@@ -23,7 +23,6 @@ class Choice:
 
     Attributes:
         source: Its file or name, as the command line has it; None for users of a locustfile alone.
-        changes: What the command line changes in it.
     """
 
     name: str
@@ -39,7 +38,6 @@ class Facts:
     """What a scenario is.
 
     Attributes:
-        users: How many it has by itself.
         spawn_rate: Of its own ramp-up.
     """
 

@@ -52,7 +52,6 @@ class RunForm:
 
     Attributes:
         settings: The command line's; a run has these but for what the form says.
-        choices: Scenarios, the first one chosen.
         words: What --target or --reuse said, by the target's name.
     """
 
@@ -163,12 +162,7 @@ class RunForm:
 
 
 def make_form(settings: Settings, choices: Sequence[Choice], default: str) -> RunForm:
-    """Return the form of a process.
-
-    Args:
-        settings: The command line's.
-        choices: Scenarios that are offered.
-        default: The target when none was named.
+    """Return the form of a process; without a target, it offers the default one.
 
     Raises:
         ReplayerError: The targets cannot be meant.

@@ -57,7 +57,6 @@ class LiveStatus(ProgressDisplay):
 
     Attributes:
         tick: The running segment's state; None before the first.
-        said: Lines that stay.
         worst: How many calls hung at once since it was asked last.
     """
 

@@ -81,12 +81,9 @@ class RunSeries:
     _percentiles: dict[tuple[Key, str], "_Percentile"] = field(default_factory=dict)
 
     def add(self, interval: Interval, hanging: int, targets: frozenset[int]) -> None:
-        """Add an interval.
+        """Add an interval, with the most calls that hung at once meanwhile.
 
-        Args:
-            interval: As the engine hands it over.
-            hanging: Most calls that hung at once meanwhile.
-            targets: Whose turn it is, also when nothing ended.
+        ``targets`` are those whose turn it is, also when nothing ended.
         """
         rows = [row for row in interval.rows if is_shown(row)]
         grouped: dict[Key, list[Row]] = {}
