@@ -31,7 +31,7 @@ from replayer.run.prepared_run import RunRequest
 from replayer.run.progress import Observer
 from replayer.run.roles import ClusterSettings
 from replayer.run.targets import NamedTarget
-from replayer.run.writer import RunEnding, RunWriter, TargetsAsFound, load_facts, workload_facts
+from replayer.run.writer import RunEnding, RunWriter, TargetsAsFound, describe_run, load_facts
 
 CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
 LOST = "figures continue without it; it counts again if it returns"
@@ -158,10 +158,10 @@ def open_run(request: RunRequest, agreement: Agreement) -> ClusterRun:
     """
     settings, pool = request.settings, agreement.pool
     folder, workload = create_run_folder(settings.output, settings.runs), request.workload
-    writer = RunWriter(folder, workload.plan.document())
     targets = tuple(TargetFacts.model_validate(each) for each in agreement.targets)
     found = TargetsAsFound(targets, agreement.machine, agreement.procedure)
-    writer.begin(workload_facts(workload, settings.command, request.rounds, found))
+    run = describe_run(folder.id, workload, settings.command, request.rounds, found)
+    writer = RunWriter(folder, workload.plan.document(), run)
     last_words(partial(_last_words, writer, pool))
     recorder = MergedRecorder(writer, pool, request.progress)
     client = WorkersClient(recorder, request, agreement.terms.on_lost_worker)
@@ -232,7 +232,7 @@ class ForcedEndError(ReplayerError):
 
 def _last_words(writer: RunWriter, pool: WorkerPool) -> Iterator[str]:
     """Bring the run folder to its end, where the process has no time to do more."""
-    if writer.run is not None and writer.run.status == "running":
+    if writer.run.status == "running":
         error = ForcedEndError("it did not end in time and was killed")
         writer.end(RunEnding("failed", failure=error))
     yield f"results so far are in {writer.folder.path}"

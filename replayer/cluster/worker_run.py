@@ -36,7 +36,7 @@ from replayer.run.replays import read_results
 from replayer.run.runtime import Runtime
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import AWAY, HANGING, TargetDir
-from replayer.run.writer import RunEnding, RunWriter, describe_targets, find_targets, workload_facts
+from replayer.run.writer import RunEnding, RunWriter, describe_run, describe_targets, find_targets
 
 REMOVALS = 10
 AGAIN_S = 1.0
@@ -360,9 +360,9 @@ class WorkerRun:
             output = output.with_name(f"{output.name}-{self._terms.turn}")
         made = create_run_folder(output)
         workload, command = self.request.workload, self.request.settings.command
-        self._writer = RunWriter(RunFolder(made.path, name), workload.plan.document())
         found = find_targets(self.request.targets, self._procedure)
-        self._writer.begin(workload_facts(workload, command, self.request.rounds, found))
+        begun = describe_run(name, workload, command, self.request.rounds, found)
+        self._writer = RunWriter(RunFolder(made.path, name), workload.plan.document(), begun)
 
     @property
     def _record(self) -> RunWriter:

@@ -23,8 +23,7 @@ from replayer.fio.recorder import Recorder
 from replayer.fio.run_record import (
     BaselineOrder,
     Size,
-    baseline_facts,
-    describe_load,
+    describe_baseline,
     name_of,
     note_of_jobs,
 )
@@ -37,7 +36,6 @@ from replayer.run.interruption import Interruption, Level
 from replayer.run.preflight import check_caches, check_cpus
 from replayer.run.progress import make_progress
 from replayer.run.results import Shown, say_interrupted, say_problems, show_results
-from replayer.run.schedule import default_rounds
 from replayer.run.target_dir import DirContext
 from replayer.run.targets import parse_targets, refuse_aliases
 from replayer.run.watchdog import ask
@@ -60,14 +58,14 @@ def run_baseline(order: BaselineOrder) -> int:
     for file in files:
         check_values(program, file)
     _check_thresholds(order, files, places)
-    rounds = order.rounds or default_rounds(len(places))
     interruption.watch()
     check_cpus(progress, interruption, asks=order.asks)
-    writer = RunWriter(create_run_folder(order.output), document_of(files, program.version))
+    folder = create_run_folder(order.output)
     targets = tuple(place.facts(index) for index, place in enumerate(places))
     check_caches(progress, targets)
-    load = describe_load(files, rounds)
-    writer.begin(baseline_facts(order, program, files, targets, load))
+    run = describe_baseline(folder.id, order, program, files, targets)
+    rounds = run.load.rounds
+    writer = RunWriter(folder, document_of(files, program.version), run)
     progress.say(f"fio: {name_of(files)}: {_long(files, len(places) * rounds)}")
     with ExitStack() as leaving:
         leaving.callback(interruption.settle)
@@ -152,7 +150,7 @@ def _end(
     client: FioClient, order: BaselineOrder, writer: RunWriter, problems: Sequence[ReplayerError]
 ) -> int:
     """Show the results, and return the exit code."""
-    interrupted = writer.run is not None and writer.run.status == "interrupted"
+    interrupted = writer.run.status == "interrupted"
     client.progress.close()
     shown = Shown(EXIT_INCONCLUSIVE)
     if client.turns:

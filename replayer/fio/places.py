@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from replayer.errors import ReplayerError
 from replayer.fio.amounts import bytes_needed
@@ -32,38 +31,6 @@ from replayer.run.targets import MountError, check_place, parse_targets
 NO_ROOM = (
     "free some space, or use another target; `replayer baseline --size 10%` makes files smaller"
 )
-
-
-class JobPlace(Protocol):
-    """Where the jobs of a target work."""
-
-    name: str
-    device: Path | None
-    is_hanging: bool
-
-    def check(self) -> None:
-        """Refuse a place that cannot be used, before anything is made."""
-
-    def facts(self, index: int) -> TargetFacts:
-        """Describe it."""
-
-    def create(self, run: str, note: str) -> None:
-        """Make what is needed before the first job."""
-
-    def check_job(self, file: JobFile) -> None:
-        """Refuse a job file that cannot be run here."""
-
-    def prepare(self, file: JobFile) -> Path:
-        """Make the folders that a job file names; return the folder that fio starts in."""
-
-    def clear(self) -> None:
-        """Remove what a job has left."""
-
-    def remove(self) -> None:
-        """Remove everything that was made."""
-
-    def left(self) -> str:
-        """Return where it is, for who removes it by hand."""
 
 
 @dataclass
@@ -219,6 +186,8 @@ class DevicePlace:
         """Return the folder."""
         return self._folder.name if self._folder is not None else ""
 
+
+JobPlace = FolderPlace | DevicePlace
 
 UNWATCHED = DirContext(ProgressDisplay(), Interruption(), DEFAULT_STOP_TIMEOUT_S)
 """That of a folder in which nothing is run."""

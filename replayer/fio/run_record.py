@@ -12,11 +12,12 @@ from replayer.fio.program import Program
 from replayer.fio.promises import warnings_of
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import LoadFacts
-from replayer.measure.run import CacheFacts, PlanFacts, Target
+from replayer.measure.run import CacheFacts, PlanFacts, Run, Target, this_process, utc_text
 from replayer.report.forms import ReportFiles
 from replayer.run.marker import marker_note
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S, Results
-from replayer.run.writer import RunFacts
+from replayer.run.schedule import default_rounds
+from replayer.run.writer import state_thresholds
 from replayer.verdict.threshold import with_default
 
 
@@ -81,16 +82,19 @@ def name_of(files: Sequence[JobFile]) -> str:
     return " ".join(file.source for file in files)
 
 
-def baseline_facts(
+def describe_baseline(
+    name: str,
     order: BaselineOrder,
     program: Program,
     files: tuple[JobFile, ...],
     targets: tuple[Target, ...],
-    load: LoadFacts,
-) -> RunFacts:
+) -> Run:
     """Return what is known of a baseline before anything runs."""
-    return RunFacts(
+    return Run(
+        id=name,
         command=tuple(sys.argv),
+        began=utc_text(),
+        process=this_process(),
         machine=collect_machine(),
         plan=PlanFacts(
             name=name_of(files),
@@ -98,16 +102,17 @@ def baseline_facts(
             seed=order.seed,
             scenario=f"fio {program.version}: {name_of(files)}",
         ),
-        load=load,
+        load=_describe_load(files, order.rounds or default_rounds(len(targets))),
         cache=CacheFacts(asked="as-is", procedure=_CACHE),
         targets=targets,
-        thresholds=with_default((text, "--threshold") for text in order.thresholds),
+        thresholds=state_thresholds(
+            with_default((text, "--threshold") for text in order.thresholds)
+        ),
         warnings=tuple(warnings_of(files, targets)),
     )
 
 
-def describe_load(files: Sequence[JobFile], rounds: int) -> LoadFacts:
-    """Return how the jobs make their load."""
+def _describe_load(files: Sequence[JobFile], rounds: int) -> LoadFacts:
     sections = [section for file in files for section in file.sections]
     each = [seconds_needed(file) for file in files]
     known = [seconds for seconds in each if seconds is not None]

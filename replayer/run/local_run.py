@@ -103,7 +103,7 @@ class LocalRun(ControlledRun):
     def _take_replay(self, failure: ReplayerError | None) -> ReplayerError | None:
         """Keep how far replays agreed with their traces; return why the run failed, if so."""
         session, plan = self._session, self.request.workload.plan
-        replay = session.writer.replay
+        replay = session.writer.run.replay
         if replay is None:
             return failure
         session.writer.note_replay(results=read_results(session.engine, plan))

@@ -147,10 +147,7 @@ def check_caches(progress: ProgressDisplay, targets: Iterable[Target]) -> None:
 
 
 def check_cpus(progress: ProgressDisplay, interruption: Interruption, *, asks: bool) -> None:
-    """Look at the CPUs, and say what keeps this run from deciding anything.
-
-    Args:
-        asks: Whether a person is there who can say that it shall not run.
+    """Look at the CPUs, and say what keeps this run from deciding anything; ask who is there.
 
     Raises:
         BusyMachineError: The person says so.

@@ -40,7 +40,7 @@ from replayer.run.targets import (
 )
 from replayer.run.threads import call_in_thread, call_within
 from replayer.run.workload import Workload, changes_files
-from replayer.run.writer import RunEnding, RunWriter, find_targets, workload_facts
+from replayer.run.writer import RunEnding, RunWriter, describe_run, find_targets
 
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
 OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
@@ -143,10 +143,10 @@ def prepare_run(request: RunRequest) -> PreparedRun:
     check_cpus(request.progress, request.interruption, asks=settings.asks)
     works = layout_of(request)
     folder = create_run_folder(settings.output, settings.runs)
-    writer = RunWriter(folder, workload.plan.document())
     found = find_targets(request.targets, procedure)
     check_caches(request.progress, found.targets)
-    writer.begin(workload_facts(workload, settings.command, request.rounds, found))
+    run = describe_run(folder.id, workload, settings.command, request.rounds, found)
+    writer = RunWriter(folder, workload.plan.document(), run)
     target_dirs = [TargetDir(target, works) for target in request.targets]
     try:
         event_log = make_event_log(settings.replay, writer.folder.path)

@@ -152,13 +152,7 @@ def read_order(plan: Plan, log: Path) -> OrderFacts:
     """
     found = check_order(plan.traces[0].folder, log)
     first = found["first"]
-    return OrderFacts(
-        performances=found["performances"],
-        events=found["events"],
-        edges=found["edges"],
-        violated=found["violated"],
-        first=None if first is None else _overtaking(first),
-    )
+    return OrderFacts(**found | {"first": None if first is None else _overtaking(first)})
 
 
 def _overtaking(first: Mapping[str, Any]) -> str:
@@ -172,20 +166,7 @@ def _overtaking(first: Mapping[str, Any]) -> str:
 def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergence:
     """Return a divergence; the first of its target with what led to it."""
     facts = plan.traces[each["trace"]]
-    bare = Divergence(
-        target=each["target"],
-        user=each["user"],
-        performance=each["performance"],
-        trace=facts.name,
-        row=each["row"],
-        thread=each["thread"],
-        op=each["op"],
-        path=each["path"],
-        recorded=each["recorded"],
-        got=each["got"],
-        result_recorded=each["result_recorded"],
-        result_got=each["result_got"],
-    )
+    bare = Divergence(**{**each, "trace": facts.name})
     history = _history(facts, bare.row) if first else None
     hint = likely_cause(bare, Circumstances(plan.users, _has_requests(plan, each["trace"])))
     return bare.model_copy(update={"history": history, "hint": hint})

@@ -81,7 +81,7 @@ def end_run(
 
 def show_results(
     folder: RunFolder,
-    run: Run | None,
+    run: Run,
     form: Results,
     files: ReportFiles,
     baseline: KeptRun | None = None,

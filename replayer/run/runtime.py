@@ -111,7 +111,7 @@ class EngineClient(LoadClient):
     def _nfs_mounts(self) -> Sequence[str]:
         """Return where the NFS mounts of the segment's target are mounted."""
         run, segment = self._session.writer.run, self._segment
-        if run is None or segment is None:
+        if segment is None:
             return ()
         mounts = run.targets[segment.target].mounts
         return [each.mount_point for each in mounts if each.filesystem in {"nfs", "nfs4"}]

@@ -61,12 +61,7 @@ def read_verification(engine: Engine, plan: Plan) -> Verification | None:
 
 
 def _wrong_blocks(blocks: Mapping[str, int]) -> WrongBlocks:
-    return WrongBlocks(
-        torn=blocks["TORN"],
-        swapped=blocks["SWAPPED"],
-        lost=blocks["LOST"],
-        stale=blocks["STALE"],
-    )
+    return WrongBlocks(**{kind.lower(): count for kind, count in blocks.items()})
 
 
 def _last_reading(found: Mapping[str, Any]) -> LastReading:

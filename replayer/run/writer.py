@@ -4,7 +4,7 @@ Facts and their form are the measure room's; here they are gathered in the order
 learns them. Reports read the folder and nothing else.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,7 +15,6 @@ from replayer.errors import ReplayerError
 from replayer.measure.clients import Client, TaskFailure, UserKind
 from replayer.measure.facts import MachineFacts, collect_machine
 from replayer.measure.health import LOOPS, Health, LoadFacts, RunWarning
-from replayer.measure.replay import ReplayFacts
 from replayer.measure.run import (
     CacheFacts,
     PlanFacts,
@@ -38,100 +37,51 @@ from replayer.run.workload import Workload
 NS_PER_S = 1e9
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """What is known of a run before anything runs; see run.json.
+class RunWriter:
+    """Writes one run folder, whoever makes the load.
 
     Attributes:
-        thresholds: Texts, and where each was written.
+        run: What is told of the run by now.
     """
 
-    command: tuple[str, ...]
-    machine: MachineFacts
-    plan: PlanFacts
-    load: LoadFacts
-    cache: CacheFacts
-    targets: tuple[TargetFacts, ...]
-    thresholds: Sequence[tuple[str, str]]
-    replay: ReplayFacts | None = None
-    warnings: tuple[RunWarning, ...] = ()
-
-
-class RunWriter:
-    """Writes one run folder, whoever makes the load."""
-
-    def __init__(self, folder: RunFolder, plan: bytes) -> None:
+    def __init__(self, folder: RunFolder, plan: bytes, run: Run) -> None:
         self.folder = folder
-        self._run: Run | None = None
+        self.run = run
         folder.write_plan(plan)
-
-    def begin(self, facts: RunFacts) -> None:
-        """Write what is known before anything runs."""
-        self._run = Run(
-            id=self.folder.id,
-            command=facts.command,
-            began=utc_text(),
-            process=this_process(),
-            machine=facts.machine,
-            plan=facts.plan,
-            load=facts.load,
-            cache=facts.cache,
-            targets=facts.targets,
-            thresholds=tuple(
-                StatedThreshold(text=text, source=source) for text, source in facts.thresholds
-            ),
-            replay=facts.replay,
-            warnings=facts.warnings,
-        )
-        self.folder.write_run(self._run)
+        folder.write_run(run)
 
     def note(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
         """Append an event."""
         self.folder.append_event(kind, t_s, fields)
 
-    @property
-    def run(self) -> Run | None:
-        """What is told of the run by now; None before it began."""
-        return self._run
-
-    @property
-    def replay(self) -> ReplayFacts | None:
-        """What was written of replays; None when there is none."""
-        return None if self._run is None else self._run.replay
-
     def note_replay(self, **known: object) -> None:
         """Note what is known of replays by now, if anything is replayed; the end writes it."""
-        if self._run is not None and self._run.replay is not None:
-            replay = self._run.replay.model_copy(update=known)
-            self._run = self._run.model_copy(update={"replay": replay})
+        if self.run.replay is not None:
+            replay = self.run.replay.model_copy(update=known)
+            self.run = self.run.model_copy(update={"replay": replay})
 
     def add_to_replay(self, **known: object) -> None:
         """Write what is known of replays by now, if anything is replayed."""
         self.note_replay(**known)
-        if self.replay is not None and self._run is not None:
-            self.folder.write_run(self._run)
+        if self.run.replay is not None:
+            self.folder.write_run(self.run)
 
     def add_clients(self, clients: tuple[Client, ...]) -> None:
         """Write who measures."""
-        if self._run is not None:
-            self._run = self._run.model_copy(update={"clients": clients})
-            self.folder.write_run(self._run)
+        self.run = self.run.model_copy(update={"clients": clients})
+        self.folder.write_run(self.run)
 
     def end(self, ending: "RunEnding") -> ReplayerError | None:
         """Write how it went; return what refused to take it."""
-        run = self._run
-        if run is None:
-            return None
-        load = run.load
+        load = self.run.load
         if ending.users is not None:
             load = load.model_copy(update={"users": ending.users})
         if load.until is not None and ending.rounds:
             each_s = (load.duration_s or 0.0) / load.rounds
             length = {"rounds": ending.rounds, "duration_s": each_s * ending.rounds}
             load = load.model_copy(update=length)
-        run = run.model_copy(update={"load": load})
         ended = finish(
-            run,
+            self.run.model_copy(update={"load": load}),
             ending.status,
             health=ending.health,
             failure=ending.failure,
@@ -145,7 +95,7 @@ class RunWriter:
                 "user_kinds": ending.user_kinds,
             }
         )
-        self._run, refused = self.folder.write_end(ended)
+        self.run, refused = self.folder.write_end(ended)
         return refused
 
 
@@ -189,13 +139,16 @@ class TargetsAsFound:
     procedure: str
 
 
-def workload_facts(
-    workload: Workload, command: tuple[str, ...], rounds: int, at: TargetsAsFound
-) -> RunFacts:
-    """Return what is known of a run of a workload."""
+def describe_run(
+    name: str, workload: Workload, command: tuple[str, ...], rounds: int, at: TargetsAsFound
+) -> Run:
+    """Return what is known of a run of a workload before anything runs."""
     cold = workload.cache == "cold"
-    return RunFacts(
+    return Run(
+        id=name,
         command=command,
+        began=utc_text(),
+        process=this_process(),
         machine=at.machine,
         plan=PlanFacts(
             name=workload.plan.name,
@@ -207,10 +160,15 @@ def workload_facts(
         load=load_facts(workload, rounds),
         cache=CacheFacts(asked=workload.cache, procedure=at.procedure),
         targets=at.targets,
-        thresholds=workload.thresholds,
+        thresholds=state_thresholds(workload.thresholds),
         replay=describe_replay(workload.plan),
         warnings=tuple(_never_cold(at.targets)) if cold else (),
     )
+
+
+def state_thresholds(written: Iterable[tuple[str, str]]) -> tuple[StatedThreshold, ...]:
+    """Return thresholds, each a text and where it was written, as run.json has them."""
+    return tuple(StatedThreshold(text=text, source=source) for text, source in written)
 
 
 def find_targets(targets: Sequence[NamedTarget], procedure: CacheProcedure) -> TargetsAsFound:
