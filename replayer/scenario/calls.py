@@ -7,13 +7,12 @@ import errno
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
 
 from replayer.scenario.document import nearest_hint
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.part import Part, SlotName
 from replayer.scenario.places import Place, Template
-from replayer.scenario.units import Mode, Size, show_value
+from replayer.scenario.units import Mode, Size, show_value, wrong
 
 ERRNO_NAMES = frozenset(name for name in dir(errno) if name.startswith("E"))
 """Both names where two share a number: EOPNOTSUPP and ENOTSUP."""
@@ -25,15 +24,13 @@ OUTCOMES = frozenset({"ok", "any", "layout", "SHORT", "UNMET"}) | ERRNO_NAMES
 def _read_expect(value: object) -> object:
     names = [value] if isinstance(value, str) else value
     if not isinstance(names, list) or not names:
-        message = "must be ok, any, an errno name or a list of them, got {value}"
-        raise PydanticCustomError("expect", message, {"value": show_value(value)})
+        raise wrong(f"must be ok, any, an errno name or a list of them, got {show_value(value)}")
     for name in names:
         if not isinstance(name, str) or name not in OUTCOMES:
             hint = nearest_hint(str(name), OUTCOMES, kind="outcomes")
-            message = "{value} is neither ok, any nor an errno name"
-            raise PydanticCustomError("expect", message, {"value": show_value(name), "hint": hint})
+            raise wrong(f"{show_value(name)} is neither ok, any nor an errno name", hint)
     if "layout" in names and len(names) > 1:
-        raise PydanticCustomError("expect", "layout allows no other outcome with it", {})
+        raise wrong("layout allows no other outcome with it")
     return tuple(names)
 
 
@@ -81,7 +78,7 @@ class OfEither(OfPath):
     @model_validator(mode="after")
     def _is_not_both(self) -> Self:
         if self.file is not None and (self.path or self.binds):
-            raise PydanticCustomError("place", "has both a path and a file; give only one", {})
+            raise wrong("has both a path and a file; give only one")
         return self
 
 
@@ -127,8 +124,7 @@ class Open(OfPath):
     def _has_one_access(self) -> Self:
         ways = [flag for flag in ("rdonly", "wronly", "rdwr") if flag in self.flags]
         if len(ways) > 1:
-            message = "has the flags {ways}; give only one of them"
-            raise PydanticCustomError("flags", message, {"ways": " and ".join(ways)})
+            raise wrong(f"has the flags {' and '.join(ways)}; give only one of them")
         return self
 
 
@@ -228,9 +224,7 @@ MAX_ATTRIBUTE_BYTES = 255  # XATTR_NAME_MAX of Linux
 def _fits(name: str) -> str:
     size_bytes = len(name.encode("utf-8", "surrogatepass"))
     if size_bytes > MAX_ATTRIBUTE_BYTES:
-        message = "must be at most {most} bytes, got {size_bytes}"
-        context = {"most": MAX_ATTRIBUTE_BYTES, "size_bytes": size_bytes}
-        raise PydanticCustomError("attribute", message, context)
+        raise wrong(f"must be at most {MAX_ATTRIBUTE_BYTES} bytes, got {size_bytes}")
     return name
 
 
@@ -277,7 +271,7 @@ class Read(OfFile):
     @model_validator(mode="after")
     def _is_read_to_its_end(self) -> Self:
         if self.length is not None and self.until is None:
-            raise PydanticCustomError("length", "length needs until: end, which is missing", {})
+            raise wrong("length needs until: end, which is missing")
         return self
 
 

@@ -7,11 +7,10 @@ from itertools import pairwise
 from typing import Annotated, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field, model_validator
-from pydantic_core import PydanticCustomError
 
 from replayer.scenario.document import nearest_hint
 from replayer.scenario.part import Part, SlotName
-from replayer.scenario.units import Count, Duration, Size
+from replayer.scenario.units import Count, Duration, Size, wrong
 
 T = TypeVar("T")
 
@@ -28,8 +27,7 @@ class Lognormal(Part, Generic[T]):
     @model_validator(mode="after")
     def _p95_is_above(self) -> Self:
         if not 0 < self.median <= self.p95:  # type: ignore[operator]
-            message = "median must be more than 0, and p95 at least the median"
-            raise PydanticCustomError("bound", message, {})
+            raise wrong("median must be more than 0, and p95 at least the median")
         return self
 
 
@@ -60,19 +58,17 @@ class Draw(Part, Generic[T]):
         for name in value:
             if name not in cls.KINDS:
                 hint = nearest_hint(name, cls.KINDS, kind="distributions")
-                message = "{name} is not a distribution"
-                raise PydanticCustomError("draw", message, {"name": name, "hint": hint})
+                raise wrong(f"{name} is not a distribution", hint)
         if len(value) != 1:
-            message = "must name exactly one distribution, got {count}"
             hint = f"known distributions: {', '.join(cls.KINDS)}"
-            raise PydanticCustomError("draw", message, {"count": len(value), "hint": hint})
+            raise wrong(f"must name exactly one distribution, got {len(value)}", hint)
         return value
 
     @model_validator(mode="after")
     def _is_ordered(self) -> Self:
         row = self.uniform or self.quantiles or ()
         if any(low > high for low, high in pairwise(row)):  # type: ignore[operator]
-            raise PydanticCustomError("bound", "must be in ascending order", {})
+            raise wrong("must be in ascending order")
         return self
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
-from pydantic_core import PydanticCustomError
 
 from replayer.measure.units import format_time_ns
 from replayer.scenario.document import YamlDocument
@@ -26,6 +25,7 @@ from replayer.scenario.units import (
     Size,
     Weight,
     show_value,
+    wrong,
 )
 from replayer.trace.facts import TraceFacts
 
@@ -54,8 +54,7 @@ class Compressible(Part):
 def _read_content(value: object) -> object:
     if isinstance(value, dict) or (isinstance(value, str) and value in {"random", "zeros"}):
         return value
-    message = "must be random, zeros or {compressible: 50%}, got {value}"
-    raise PydanticCustomError("content", message, {"value": show_value(value)})
+    raise wrong(f"must be random, zeros or {{compressible: 50%}}, got {show_value(value)}")
 
 
 Content = Annotated[Literal["random", "zeros"] | Compressible, BeforeValidator(_read_content)]
@@ -79,7 +78,7 @@ class Users(Part):
     @model_validator(mode="after")
     def _has_one_pace(self) -> Self:
         if self.think_time is not None and self.every is not None:
-            raise PydanticCustomError("pace", "has both think_time and every; give only one", {})
+            raise wrong("has both think_time and every; give only one")
         return self
 
 
@@ -118,22 +117,16 @@ class Dataset(Part):
     def _has_one_source(self) -> Self:
         given = [name for name in self.SOURCES if getattr(self, name) is not None]
         if len(given) != 1:
-            message = "must have exactly one of {known}, got {given}"
             shown = " and ".join(given) or "none"
-            context = {"known": ", ".join(self.SOURCES), "given": shown}
-            raise PydanticCustomError("dataset", message, context)
+            raise wrong(f"must have exactly one of {', '.join(self.SOURCES)}, got {shown}")
         if self.part is not None and given[0] not in {"manifest", "tar"}:
-            message = "part needs manifest or tar, not {source}"
-            raise PydanticCustomError("dataset", message, {"source": given[0]})
+            raise wrong(f"part needs manifest or tar, not {given[0]}")
         written = self.model_dump(by_alias=True, exclude_none=True)
         shaped = [key for key in self.SHAPE if key in written]
         if self.files is None and shaped:
-            message = "{key} needs files, not {source}"
-            context = {"key": shaped[0], "source": given[0]}
-            raise PydanticCustomError("dataset", message, context)
+            raise wrong(f"{shaped[0]} needs files, not {given[0]}")
         if self.depth and self.per_directory is None:
-            message = "depth needs per_directory; without it all files are in one directory"
-            raise PydanticCustomError("dataset", message)
+            raise wrong("depth needs per_directory; without it all files are in one directory")
         return self
 
 
@@ -180,16 +173,13 @@ class Scenario(Part):
     def _is_whole(self) -> Self:
         if self.duration_ns is None and self.iterations is None:
             hint = "add duration: 60s, or iterations: 1 (transactions a user)"
-            message = "has no end: duration or iterations must be given"
-            raise PydanticCustomError("end", message, {"hint": hint})
+            raise wrong("has no end: duration or iterations must be given", hint)
         if not self.mix and not self.roles:
             hint = "add mix: {TRANSACTION: 1}, one weight for each transaction"
-            message = "has neither mix nor roles: users have no transactions"
-            raise PydanticCustomError("mix", message, {"hint": hint})
+            raise wrong("has neither mix nor roles: users have no transactions", hint)
         if self.arrivals and (self.users.think_time or self.users.every):
-            message = "has both arrivals and think_time or every"
             hint = "remove think_time and every, or remove arrivals"
-            raise PydanticCustomError("pace", message, {"hint": hint})
+            raise wrong("has both arrivals and think_time or every", hint)
         return self
 
     @property

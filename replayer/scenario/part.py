@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, mod
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.document import nearest_hint
-from replayer.scenario.units import show_value
+from replayer.scenario.units import show_value, wrong
 
 MAX_NAME = 64
 """Chosen: a name has to fit into a column of a table."""
@@ -41,18 +41,15 @@ class Part(BaseModel):
 def _read_name(value: object) -> str:
     plain = isinstance(value, str) and value.replace("_", "a").replace("-", "a").isalnum()
     if not plain or len(value) > MAX_NAME or not value.isascii():  # type: ignore[arg-type, attr-defined]
-        message = "must be a name of letters, digits, _ and -, got {value}"
-        raise PydanticCustomError("name", message, {"value": show_value(value)})
+        raise wrong(f"must be a name of letters, digits, _ and -, got {show_value(value)}")
     return str(value)
 
 
 def _read_lower_name(value: object) -> str:
     name = _read_name(value)
     if name != name.lower() or not name[0].isalnum():
-        message = (
-            "must be a name of a-z, 0-9, _ and - that starts with a letter or digit, got {value}"
-        )
-        raise PydanticCustomError("name", message, {"value": show_value(value)})
+        wanted = "a name of a-z, 0-9, _ and - that starts with a letter or digit"
+        raise wrong(f"must be {wanted}, got {show_value(value)}")
     return name
 
 

@@ -4,11 +4,10 @@ import re
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
-from pydantic_core import PydanticCustomError
 
 from replayer.scenario.document import nearest_hint
 from replayer.scenario.part import Name, Part, SlotName
-from replayer.scenario.units import show_value
+from replayer.scenario.units import show_value, wrong
 
 MAX_PATH = 4000
 """Longest path below a target that plan format 1 allows."""
@@ -27,8 +26,7 @@ class Hot(Part):
         text = value.get("hot") if isinstance(value, dict) else None
         match = re.fullmatch(r"\s*([0-9]{1,2})\s*/\s*([0-9]{1,2})\s*", str(text))
         if match is None or "0" in (match[1].lstrip("0") or "0", match[2].lstrip("0") or "0"):
-            message = "must be two percentages such as 80/20, got {value}"
-            raise PydanticCustomError("hot", message, {"value": show_value(text)})
+            raise wrong(f"must be two percentages such as 80/20, got {show_value(text)}")
         return {"hot": (int(match[1]), int(match[2]))}
 
 
@@ -45,12 +43,10 @@ def _read_pick(value: object) -> object:
     if isinstance(value, str) and value in words[:3]:
         return value
     if isinstance(value, dict) and len(value) != 1:
-        message = "must have one of the keys hot and zipf, got {count}"
-        raise PydanticCustomError("pick", message, {"count": len(value)})
+        raise wrong(f"must have one of the keys hot and zipf, got {len(value)}")
     shown = next(iter(value)) if isinstance(value, dict) else show_value(value)
     hint = nearest_hint(str(shown).strip("'"), words, kind="pickers")
-    message = "{value} is not a picker"
-    raise PydanticCustomError("pick", message, {"value": shown, "hint": hint})
+    raise wrong(f"{shown} is not a picker", hint)
 
 
 def _kind_of_pick(value: object) -> str:
@@ -89,16 +85,13 @@ def _read_template(value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     if not isinstance(value, str) or not value or len(value) > MAX_PATH:
-        message = "must be a file name, got {value}"
-        raise PydanticCustomError("template", message, {"value": show_value(value)})
+        raise wrong(f"must be a file name, got {show_value(value)}")
     if any(
         brace in text for kind, text in template_parts(value) if kind == "text" for brace in "{}"
     ):
-        message = "{value} has an unmatched brace"
-        raise PydanticCustomError("template", message, {"value": show_value(value)})
+        raise wrong(f"{show_value(value)} has an unmatched brace")
     if "\0" in value or value.startswith("/"):
-        message = "must be relative and without NUL bytes, got {value}"
-        raise PydanticCustomError("template", message, {"value": show_value(value)})
+        raise wrong(f"must be relative and without NUL bytes, got {show_value(value)}")
     return value
 
 
@@ -129,16 +122,14 @@ class Place(Part):
         known = {"path": self.path, "in": self.in_, "from": self.from_}
         given = [key for key, value in known.items() if value is not None]
         if len(given) > 1:
-            message = "must have one of path, in and from, got {given}"
-            raise PydanticCustomError("place", message, {"given": " and ".join(given)})
+            raise wrong(f"must have one of path, in and from, got {' and '.join(given)}")
         for key, partner in (("name", "in"), ("pick", "from"), ("kind", "from"), ("match", "from")):
             if getattr(self, key) is not None and known[partner] is None:
-                message = "{key} needs {partner}, which is missing"
-                raise PydanticCustomError("place", message, {"key": key, "partner": partner})
+                raise wrong(f"{key} needs {partner}, which is missing")
         if self.match is not None and self.pick not in {None, "uniform"}:
-            raise PydanticCustomError("place", "match needs the picker uniform", {})
+            raise wrong("match needs the picker uniform")
         if self.as_ is not None and not (self.in_ or self.from_):
-            raise PydanticCustomError("place", "as needs in or from", {})
+            raise wrong("as needs in or from")
         return self
 
     @property

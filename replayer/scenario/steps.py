@@ -17,7 +17,7 @@ from replayer.scenario.document import Key, nearest_hint
 from replayer.scenario.draws import CountDraw, DurationDraw
 from replayer.scenario.part import Name, Part, SlotName
 from replayer.scenario.places import Template
-from replayer.scenario.units import Weight, show_value
+from replayer.scenario.units import Weight, show_value, wrong
 
 
 class Think(StepPart):
@@ -87,9 +87,8 @@ class Until(StepPart):
     def _only_looks(self) -> Self:
         for step in self.steps:
             if step.do not in LOOKS or getattr(step, "from_", None) is not None:
-                message = "must hold only lookups of names (in, path) and opens, got {word}"
-                context = {"word": f"{step.do} of a picked entry" if step.do in LOOKS else step.do}
-                raise PydanticCustomError("look", message, context)
+                shown = f"{step.do} of a picked entry" if step.do in LOOKS else step.do
+                raise wrong(f"must hold only lookups of names (in, path) and opens, got {shown}")
         return self
 
 
@@ -143,14 +142,12 @@ class Pipeline(StepPart):
         ways = set()
         for stage in self.stages:
             if not isinstance(stage, Each):
-                message = "must hold only each: steps, got {word}"
-                raise PydanticCustomError("stage", message, {"word": stage.do})
+                raise wrong(f"must hold only each: steps, got {stage.do}")
             ways.add((stage.of, stage.reverse))
         if len(ways) > 1:
-            raise PydanticCustomError("stage", "must use one dataset in one order in all stages")
+            raise wrong("must use one dataset in one order in all stages")
         if self.batches[-1] != 1:
-            message = "has a batch in its last stage, which passes no entries on"
-            raise PydanticCustomError("stage", message)
+            raise wrong("has a batch in its last stage, which passes no entries on")
         return self
 
     @property
@@ -228,12 +225,9 @@ SLOWEST, FASTEST = 0.01, 10_000.0
 
 def _read_speed(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        message = "must be a number such as 1 or 0.5, got {value}"
-        raise PydanticCustomError("speed", message, {"value": show_value(value)})
+        raise wrong(f"must be a number such as 1 or 0.5, got {show_value(value)}")
     if not SLOWEST <= value <= FASTEST:
-        message = "must be from {low} to {high}, got {value}"
-        context = {"low": SLOWEST, "high": int(FASTEST), "value": show_value(value)}
-        raise PydanticCustomError("speed", message, context)
+        raise wrong(f"must be from {SLOWEST} to {int(FASTEST)}, got {show_value(value)}")
     return value
 
 
@@ -272,9 +266,7 @@ def read_step(value: object) -> object:
     word, operands = _split(value)
     if word not in STEPS:
         hint = nearest_hint(word, STEPS, kind="steps")
-        raise PydanticCustomError(
-            "unknown_step", "is the unknown step {word}", {"word": word, "hint": hint}
-        )
+        raise wrong(f"is the unknown step {word}", hint)
     short = STEPS[word].SHORT
     if operands is None:
         return {"do": word}
@@ -283,8 +275,7 @@ def read_step(value: object) -> object:
             raise PydanticCustomError("unknown_key", "unknown key {key}", {"key": "do"})
         return {"do": word, **operands}
     if not short:
-        message = "{word} must be followed by a mapping, got {value}"
-        raise PydanticCustomError("step", message, {"word": word, "value": show_value(operands)})
+        raise wrong(f"{word} must be followed by a mapping, got {show_value(operands)}")
     return {"do": word, short: operands}
 
 
@@ -293,9 +284,8 @@ def _split(value: object) -> tuple[str, object]:
         return value, None
     if isinstance(value, dict) and len(value) == 1:
         return next(iter(value.items()))
-    message = "must be a word or a mapping with one key, got {value}"
     shown = f"the keys {', '.join(value)}" if isinstance(value, dict) else show_value(value)
-    raise PydanticCustomError("step", message, {"value": shown})
+    raise wrong(f"must be a word or a mapping with one key, got {shown}")
 
 
 Step = Annotated[AnyStep, Field(discriminator="do"), BeforeValidator(read_step)]
@@ -307,9 +297,8 @@ def read_transaction(value: object) -> object:
     if not isinstance(value, dict):
         return value
     if "trace" not in value:
-        message = "must be a list of steps, or a mapping with trace, got {value}"
         shown = f"the keys {', '.join(map(str, value))}" if value else "an empty mapping"
-        raise PydanticCustomError("transaction", message, {"value": shown})
+        raise wrong(f"must be a list of steps, or a mapping with trace, got {shown}")
     return [{"replay": value}]
 
 

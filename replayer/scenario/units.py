@@ -47,13 +47,13 @@ _MEASURE = re.compile(r"(?P<sign>-?)(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[^\
 def read_size(value: object) -> int:
     """Read a size such as ``4KiB`` into bytes; a bare 0 needs no unit."""
     wanted = "a size such as 300B, 4KiB or 1MB"
-    return _read(value, SIZES, wanted, (MAX_VALUE, "is too large: {value}"))
+    return _read(value, SIZES, wanted, (MAX_VALUE, "is too large: "))
 
 
 def read_duration(value: object) -> int:
     """Read a time such as ``250ms`` into nanoseconds; a bare 0 needs no unit."""
     wanted = "a time such as 5us, 250ms, 10s or 2m"
-    most = (LONGEST_S * DURATIONS["s"], f"must be at most {LONGEST}, got {{value}}")
+    most = (LONGEST_S * DURATIONS["s"], f"must be at most {LONGEST}, got ")
     return _read(value, DURATIONS, wanted, most)
 
 
@@ -68,12 +68,10 @@ def read_rate(value: object) -> float:
     """Read a rate such as ``50/s`` into events per second."""
     number, unit = _split(value, RATES, "a rate such as 50/s or 90/min")
     if number <= 0:
-        raise PydanticCustomError("bound", "must be more than 0, got {value}", {"value": value})
+        raise wrong(f"must be more than 0, got {value}")
     rate = float(number / RATES[unit])
     if not LEAST_RATE <= rate <= MOST_RATE:
-        message = "must be from once a year to {most}/s, got {value}"
-        context = {"most": int(MOST_RATE), "value": show_value(value)}
-        raise PydanticCustomError("bound", message, context)
+        raise wrong(f"must be from once a year to {int(MOST_RATE)}/s, got {show_value(value)}")
     return rate
 
 
@@ -83,28 +81,28 @@ def _read(value: object, units: Mapping[str, int], wanted: str, most: tuple[int,
     number, unit = _split(value, units, wanted)
     scaled = number * units[unit]
     if scaled < 0:
-        raise PydanticCustomError("bound", "must be at least 0, got {value}", {"value": value})
+        raise wrong(f"must be at least 0, got {value}")
     limit, refusal = most
     if scaled > limit:
-        raise PydanticCustomError("bound", refusal, {"value": show_value(value)})
+        raise wrong(f"{refusal}{show_value(value)}")
     return round(scaled)
 
 
 def _split(value: object, units: Mapping[str, int], wanted: str) -> tuple[Fraction, str]:
     match = _MEASURE.fullmatch(str(value).strip()) if isinstance(value, str | int | float) else None
     if match is None or isinstance(value, bool):
-        raise _unit_error(value, wanted, "", "")
+        raise wrong(f"must be {wanted}, got {show_value(value)}")
     unit = match["unit"]
     if unit not in units:
         reason = f"has the unknown unit {unit!r}" if unit else "has no unit"
-        raise _unit_error(value, wanted, reason, f"known units: {', '.join(units)}")
+        hint = f"known units: {', '.join(units)}"
+        raise wrong(f"{show_value(value)} {reason}, expected {wanted}", hint)
     return Fraction(match["sign"] + match["number"]), unit
 
 
-def _unit_error(value: object, wanted: str, reason: str, hint: str) -> PydanticCustomError:
-    context = {"value": show_value(value), "wanted": wanted, "reason": reason, "hint": hint}
-    message = "{value} {reason}, expected {wanted}" if reason else "must be {wanted}, got {value}"
-    return PydanticCustomError("unit", message, context)
+def wrong(says: str, hint: str = "") -> PydanticCustomError:
+    """Return the refusal of a value, in words to follow its name."""
+    return PydanticCustomError("wrong", "{says}", {"says": says, "hint": hint})
 
 
 def show_value(value: object) -> str:
@@ -128,23 +126,20 @@ def _read_mode(value: object) -> int:
     """Read permission bits as chmod(1) does: octal digits, with or without 0o."""
     text = str(value).removeprefix("0o") if isinstance(value, str | int) else ""
     if isinstance(value, bool) or not re.fullmatch(r"[0-7]{1,5}", text) or int(text, 8) > ALL_BITS:
-        message = "must be octal permission bits such as 0o644, got {value}"
-        raise PydanticCustomError("unit", message, {"value": show_value(value)})
+        raise wrong(f"must be octal permission bits such as 0o644, got {show_value(value)}")
     return int(text, 8)
 
 
 def _read_percent(value: object) -> int:
     match = re.fullmatch(r"([0-9]{1,3})\s*%", value) if isinstance(value, str) else None
     if match is None or int(match[1]) > 100:  # noqa: PLR2004 - per cent
-        message = "must be a percentage from 0% to 100%, got {value}"
-        raise PydanticCustomError("unit", message, {"value": show_value(value)})
+        raise wrong(f"must be a percentage from 0% to 100%, got {show_value(value)}")
     return int(match[1])
 
 
 def _read_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        message = "must be a whole number, got {value}"
-        raise PydanticCustomError("unit", message, {"value": show_value(value)})
+        raise wrong(f"must be a whole number, got {show_value(value)}")
     return value
 
 
