@@ -202,7 +202,7 @@ class WorkerProcess:
             return self._release("the master released this worker")
         if self._run is None:
             raise ReplayerError(f"cannot {name}: no run is prepared")
-        found = self._run.orders()[name](**told)
+        found = self._run.obey(name, told)
         if name == "close":
             self._wait_until_safe(SAFE_S)
         return found

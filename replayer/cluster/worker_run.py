@@ -5,7 +5,7 @@ worker's own command line, and is checked here as for any run.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -87,6 +87,21 @@ class WorkerTerms:
     is_forked: bool
 
 
+OWN = frozenset(
+    (
+        *("create", "join", "lay_out", "remount", "engine"),
+        *("clock", "begin", "end", "close", "put_away"),
+    )
+)
+"""Orders that are methods of a worker's run."""
+OF_CLIENT = {
+    "caches": "prepare_caches",
+    "measure": "end_warm_up",
+    **{order: order for order in ("open_gauge", "close_gauge", "stop_users")},
+}
+"""Orders that are methods of the engine's client."""
+
+
 class WorkerRun:
     """What a worker has of one run."""
 
@@ -120,13 +135,13 @@ class WorkerRun:
             "keeps": not self._is_to_be_removed,
         }
 
-    def orders(self) -> Mapping[str, Callable[..., Any]]:
-        """Return what can be ordered, by name."""
-        names = (
-            *("create", "join", "lay_out", "remount", "engine", "clock", "caches", "begin"),
-            *("measure", "open_gauge", "close_gauge", "stop_users", "end", "close", "put_away"),
-        )
-        return {name: getattr(self, name) for name in names}
+    def obey(self, order: str, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any answer
+        """Do what the master orders."""
+        if order in OF_CLIENT:
+            return getattr(self._players.client, OF_CLIENT[order])(**told)
+        if order not in OWN:
+            raise KeyError(order)
+        return getattr(self, order)(**told)
 
     def create(self, run: str) -> list[str]:
         """Make the run's folder on each target; returns what the folders are called."""
@@ -171,10 +186,6 @@ class WorkerRun:
         """Return the engine's time."""
         return self._active.engine.now_ns()
 
-    def caches(self, target: int) -> None:
-        """Bring this machine's caches into their state."""
-        self._players.client.prepare_caches(target)
-
     def begin(
         self,
         target: int,
@@ -186,22 +197,6 @@ class WorkerRun:
         """Let the users run."""
         self._players.client.begin(ScheduledSegment(target, round, measured_ns), warm_up_ns)
         self._serial = serial
-
-    def measure(self) -> None:
-        """Measure from now on."""
-        self._players.client.end_warm_up()
-
-    def open_gauge(self) -> None:
-        """A measured phase begins."""
-        self._players.client.open_gauge()
-
-    def close_gauge(self) -> None:
-        """It has ended."""
-        self._players.client.close_gauge()
-
-    def stop_users(self) -> None:
-        """Stop users that the engine cannot stop: those with Python tasks."""
-        self._players.client.stop_users()
 
     def end(self, grace_ns: int) -> int:
         """End the segment, in bounded time; returns how many users hang in the kernel for good."""
@@ -234,21 +229,12 @@ class WorkerRun:
         }
 
     def put_away(self, hung: bool, hanging: list[int]) -> dict[str, list[str]]:  # noqa: FBT001 - a fact, sent by name
-        """Remove the run's folders, or keep them for another run.
-
-        Args:
-            hung: Whether calls of any worker hang.
-            hanging: On which targets, where that is known: they are left behind.
-        """
+        """Remove the run's folders, or keep them; those on targets that hang are left behind."""
         for at in hanging:
             self._target_dirs[at].is_hanging = True
         leavings = put_away(self._active, hung=hung)
         self._is_put_away = True
-        return {
-            "kept": list(leavings.kept),
-            "left": list(leavings.left),
-            "losses": list(leavings.losses),
-        }
+        return {name: list(lines) for name, lines in vars(leavings).items()}
 
     @property
     def hung(self) -> bool:

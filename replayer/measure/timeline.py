@@ -7,15 +7,16 @@ numbers, for each key its intervals, go to the analysis (steps, drift, silences)
 import csv
 from array import array
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.measure.hlog import Key, Segment, Span
+from replayer.measure.hlog import Key, Segment
 
 COLUMNS = (
     "start_s",
@@ -43,8 +44,9 @@ class TimelineRow:
     """One key in one interval."""
 
     key: Key
-    span: Span
     users: int
+    start_s: float
+    end_s: float
     count: int
     bytes: int
     mean_ns: float
@@ -101,8 +103,9 @@ def _parse_row(cells: list[str]) -> TimelineRow:
             record["outcome"],
             record["expected"] in _YES,
         ),
-        span=Span(float(record["start_s"]), float(record["end_s"])),
         users=int(record["users"]),
+        start_s=float(record["start_s"]),
+        end_s=float(record["end_s"]),
         count=int(record["count"]),
         bytes=int(record["bytes"]),
         mean_ns=float(record["mean_ns"]),
@@ -117,8 +120,6 @@ _YES = frozenset({"true", "True", "1", "expected"})
 
 
 Floats = NDArray[np.float64]
-
-_FIELDS = ("start_s", "end_s", "count", "bytes", "mean_ns", "p50_ns", "p95_ns", "p99_ns", "max_ns")
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,6 +137,9 @@ class Seconds:
     max_ns: Floats
 
 
+_figures_of = attrgetter(*(each.name for each in fields(Seconds)))
+
+
 @dataclass
 class Columns:
     """Collects rows into columns: 72 bytes a row, where row objects would take a kilobyte."""
@@ -147,19 +151,7 @@ class Columns:
         cells = self._cells.get(row.key)
         if cells is None:
             cells = self._cells[row.key] = array("d")
-        cells.extend(
-            (
-                row.span.start_s,
-                row.span.end_s,
-                row.count,
-                row.bytes,
-                row.mean_ns,
-                row.p50_ns,
-                row.p95_ns,
-                row.p99_ns,
-                row.max_ns,
-            )
-        )
+        cells.extend(_figures_of(row))
 
     def finished(self) -> Mapping[Key, Seconds]:
         """Return what was collected."""
@@ -167,5 +159,5 @@ class Columns:
 
 
 def _seconds(cells: "array[float]") -> Seconds:
-    table = np.frombuffer(cells, np.float64).reshape(-1, len(_FIELDS))
-    return Seconds(*(np.ascontiguousarray(table[:, place]) for place in range(len(_FIELDS))))
+    table = np.frombuffer(cells, np.float64).reshape(-1, len(fields(Seconds)))
+    return Seconds(*(np.ascontiguousarray(column) for column in table.T))

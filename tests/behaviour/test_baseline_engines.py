@@ -94,4 +94,4 @@ def test_what_is_read_back_after_writing_has_a_rate_of_its_own(shell: Shell) -> 
         assert rates == {way: pytest.approx(512 / lasted[way], rel=0.01) for way in lasted}
     assert job["rate_per_s"] == pytest.approx(1024 / sum(lasted.values()), rel=0.01)
     rows = [row for row in read_timeline(folder / "timeline.csv") if row is not None]
-    assert all(row.span.end_s > row.span.start_s for row in rows)
+    assert all(row.end_s > row.start_s for row in rows)
