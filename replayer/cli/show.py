@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
-from replayer.report.replay import ADVICE, NOTED_SHARE
+from replayer.report.replay import ADVICE, NOTED_SHARE, format_counts
 from replayer.report.style import Style, fold
 from replayer.trace.reading import Pauses, believed, count_trace, load_trace
 from replayer.trace.shipped import find_trace
@@ -62,8 +62,8 @@ def render_trace(trace: Mapping[str, Any], pauses: Pauses, name: str) -> Iterato
         f"{format_bytes(counts['bytes_read'])} read,"
         f" {format_bytes(counts['bytes_written'])} written",
     )
-    yield _row("ops", _counted(counts["ops"]))
-    yield _row("errors", _counted(counts["errors"]) or "none")
+    yield _row("ops", format_counts(counts["ops"]))
+    yield _row("errors", format_counts(counts["errors"]) or "none")
     yield from _requests(trace)
     yield from _files(trace)
     yield from _trust(trace)
@@ -141,7 +141,7 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         f" {format_count(labels['shared mutable'])} shared mutable;"
         f" {format_count(labels['open in two threads at once'])} open in two threads at once",
     )
-    reasons = _counted(counts["edges_by_reason"])
+    reasons = format_counts(counts["edges_by_reason"])
     yield _row(
         "order",
         f"{format_many(counts['edges'], 'edge')} between threads"
@@ -162,7 +162,7 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     yield _row("not understood", _not_understood(counts))
     for sample in counts["lines_not_understood_first"][:3]:
         yield _row("", f"{sample['at']}: {sample['text'][:100]}")
-    yield _row("not replayable", _counted(counts["calls_not_representable"]) or "none")
+    yield _row("not replayable", format_counts(counts["calls_not_representable"]) or "none")
     hidden = {
         "without a path": counts["calls_without_path"],
         "relative to an unknown directory (give --cwd)": counts["calls_with_unknown_directory"],
@@ -171,14 +171,14 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     }
     for what, named in hidden.items():
         if named:
-            yield _row("", f"{what}: {_counted(named)}")
+            yield _row("", f"{what}: {format_counts(named)}")
     if counts["tree_repairs"]["unexplained"]:
         yield _row(
             "",
             f"{counts['tree_repairs']['unexplained']} results contradict the tree: an untraced "
             "program changed it",
         )
-    yield _row("blind spots", _counted(trace["blind_spots"]) or "none seen")
+    yield _row("blind spots", format_counts(trace["blind_spots"]) or "none seen")
     yield _row("calibration", _calibration(trace["calibration"]))
     untraced = trace["calibration"].get("untraced")
     if untraced:
@@ -233,8 +233,3 @@ def _fit(fit: Mapping[str, Any]) -> str:
 
 def _row(name: str, text: str) -> str:
     return f"{name:<{COLUMN}} {text}"
-
-
-def _counted(named: Mapping[str, int]) -> str:
-    ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} {format_count(count)}" for name, count in ordered)

@@ -80,7 +80,7 @@ class JobHealth:
         self._cpu_s += _cpu_s() - cpu_s
         python_s, cpus = self._beside
         self._python_s += time.process_time() - python_s
-        self._cpus = self._cpus.plus(read_cpu_time().minus(cpus))
+        self._cpus += read_cpu_time() - cpus
         self._delay_ns += sum(self._delays.values()) * self._scale
         # Of several I/Os under way at once a process waits for all in the same time.
         self._in_call_ns += sum(min(taken_ns, ran_ns) for taken_ns, ran_ns in self._jobs.values())

@@ -220,7 +220,7 @@ def _refuse_turns_of_a_shape(plan: Plan, targets: int, rounds: int) -> None:
     if rounds > 1:
         message = f"--rounds {rounds}: a load shape cannot restart for another round"
         raise ReplayerError(message, hint="leave --rounds out, and compare several runs")
-    each = plan.body["stop"]["transactions"]
+    each = plan.transactions_per_user
     if each is not None:
         raise ReplayerError(
             f"a load shape sets the number of users, but each user ends after {each:,} "

@@ -5,10 +5,12 @@ different CPUs are never added. What all programs used is read from /proc/stat: 
 run used itself, it tells who kept users from a CPU.
 """
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from replayer.measure.facts import MachineFacts, parse_cpu_list
 
@@ -86,8 +88,18 @@ _STOLEN = 7
 _ALL = 8  # the rest, guest and guest_nice, is counted among these
 
 
+class Added:
+    """Figures that are added up, and taken from later ones, one by one: a dataclass of them."""
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(operator.add, vars(self).values(), vars(other).values()))
+
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(*map(operator.sub, vars(self).values(), vars(other).values()))
+
+
 @dataclass(frozen=True)
-class CpuTime:
+class CpuTime(Added):
     """CPU time of some CPUs, added up.
 
     Attributes:
@@ -99,22 +111,6 @@ class CpuTime:
     busy_ns: int = 0
     stolen_ns: int = 0
     whole_ns: int = 0
-
-    def plus(self, other: "CpuTime") -> "CpuTime":
-        """Return the sum."""
-        return CpuTime(
-            self.busy_ns + other.busy_ns,
-            self.stolen_ns + other.stolen_ns,
-            self.whole_ns + other.whole_ns,
-        )
-
-    def minus(self, other: "CpuTime") -> "CpuTime":
-        """Return what was added since."""
-        return CpuTime(
-            self.busy_ns - other.busy_ns,
-            self.stolen_ns - other.stolen_ns,
-            self.whole_ns - other.whole_ns,
-        )
 
     def shares_beside(self, own_ns: float) -> tuple[float, float] | tuple[None, None]:
         """Return the shares of other programs and of other machines; None: too little is known.
@@ -138,7 +134,7 @@ def read_cpu_time() -> CpuTime:
             if name in own:
                 ticks = [int(word) * TICK_NS for word in words]
                 busy_ns = sum(ticks[place] for place in _BUSY)
-                found = found.plus(CpuTime(busy_ns, ticks[_STOLEN], sum(ticks[:_ALL])))
+                found += CpuTime(busy_ns, ticks[_STOLEN], sum(ticks[:_ALL]))
     except (OSError, ValueError, IndexError):  # hidden, or another kernel's
         return CpuTime()
     return found

@@ -3,10 +3,10 @@
 Words and rows; the table, the Markdown and JUnit print them each in its own way.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replayer.measure.health import RunWarning
-from replayer.measure.replay import Counted, Divergence, PastEvent, ReplayFacts
+from replayer.measure.replay import Counted, Divergence, PastEvent, ReplayFacts, counted
 from replayer.measure.summary import Statistics, Summary, TargetSummary
 from replayer.measure.units import format_count, format_many, format_time_ns
 from replayer.report.document import Document
@@ -224,6 +224,11 @@ def _past(past: PastEvent) -> str:
 
 def _result(outcome: str, number: int | None) -> str:
     return outcome if number is None else f"{outcome}, {number:,}"
+
+
+def format_counts(named: Mapping[str, int]) -> str:
+    """Return what was counted by name, most frequent first."""
+    return _counted(counted(named))
 
 
 def _counted(named: Iterable[Counted]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from gevent.monkey import get_original
 
 from replayer._native import Engine, clock_ns
-from replayer.measure.cpus import CpuTime, read_cpu_time
+from replayer.measure.cpus import Added, CpuTime, read_cpu_time
 from replayer.measure.health import Health
 
 TICK_NS = 250_000_000  # chosen: well below the least that is told of, and few looks a second
@@ -145,7 +145,7 @@ def _waited_ns(thread: int) -> int:
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _Reading(Added):
     wall_ns: int
     cpu_ns: int
     delay_ns: int
@@ -153,23 +153,6 @@ class _Reading:
     outside_ns: int
     still_ns: int
     cpus: CpuTime = field(default_factory=CpuTime)
-
-    def minus(self, other: "_Reading") -> "_Reading":
-        return _Reading(
-            self.wall_ns - other.wall_ns,
-            self.cpu_ns - other.cpu_ns,
-            self.delay_ns - other.delay_ns,
-            self.in_call_ns - other.in_call_ns,
-            self.outside_ns - other.outside_ns,
-            self.still_ns - other.still_ns,
-            self.cpus.minus(other.cpus),
-        )
-
-    def plus(self, other: "_Reading") -> "_Reading":
-        return self.minus(_NOTHING.minus(other))
-
-
-_NOTHING = _Reading(0, 0, 0, 0, 0, 0)
 
 
 class ClientHealth:
@@ -181,7 +164,7 @@ class ClientHealth:
         self._overhead_ns = overhead_ns
         self._clock_ns = clock_ns()
         self._begin: _Reading | None = None
-        self._sum = _NOTHING
+        self._sum = _Reading(0, 0, 0, 0, 0, 0)
 
     def open(self) -> None:
         """A measured phase begins."""
@@ -219,7 +202,7 @@ class ClientHealth:
     def _so_far(self) -> _Reading:
         if self._begin is None:
             return self._sum
-        return self._sum.plus(self._read().minus(self._begin))
+        return self._sum + (self._read() - self._begin)
 
     def _read(self) -> _Reading:
         return _Reading(

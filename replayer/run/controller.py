@@ -168,8 +168,8 @@ class Terms:
         return cls(
             schedule=request.schedule,
             rounds=request.rounds,
-            warm_up_ns=workload.warm_up_ns,
-            ends_by_count=workload.transactions_per_user is not None,
+            warm_up_ns=workload.plan.warm_up_ns,
+            ends_by_count=workload.plan.transactions_per_user is not None,
             events=workload.events,
             stop_timeout_s=request.spawner.stop_timeout_s,
             progress=request.progress,

@@ -139,7 +139,7 @@ def make_request(
         workload = _until_decided(settings, workload, len(targets))
         rounds = rounds if workload.until is None else workload.until.most_rounds
     spawner.refuse_mixtures(workload.plan, len(targets), rounds)
-    named = None if spawner.has_file_users else workload.transactions
+    named = None if spawner.has_file_users else workload.plan.transactions
     check_thresholds(workload, targets, named)
     if settings.baseline is not None:
         plan = json.loads(workload.plan.document())
@@ -155,7 +155,7 @@ def make_request(
         workload=workload,
         targets=targets,
         rounds=rounds,
-        schedule=make_schedule(turns, rounds, workload.plan.body["stop"]["duration_ns"]),
+        schedule=make_schedule(turns, rounds, workload.plan.duration_ns),
         progress=observer.progress,
         interruption=interruption,
         spawner=spawner,
@@ -218,7 +218,7 @@ def _why_fixed(
         (spawner.is_shaped, "the load shape ends the run"),
         (spawner.has_python_users, "users of a locustfile cannot begin anew in each round"),
         (
-            workload.duration_ns is None or workload.transactions_per_user is not None,
+            workload.duration_ns is None or workload.plan.transactions_per_user is not None,
             "a round ends when the users have made their transactions",
         ),
     )

@@ -82,7 +82,7 @@ def look_at_cpus() -> CpuUse:
     """Watch the CPUs for a moment; what the kernel hides counts as free."""
     own, before = time.process_time_ns(), read_cpu_time()
     time.sleep(LOOK_S)
-    used = read_cpu_time().minus(before)
+    used = read_cpu_time() - before
     others, stolen = used.shares_beside(time.process_time_ns() - own)
     use = CpuUse(len(os.sched_getaffinity(0)), read_quota(), others or 0.0, stolen or 0.0)
     return replace(use, programs=find_busiest()) if use.leaves_hardly_any else use

@@ -69,28 +69,12 @@ class Workload:
     def events(self) -> int | None:
         """Events of a segment in which whole traces are replayed; None where that is not known."""
         (*others, last) = self.plan.body["transactions"]
-        loops = self.transactions_per_user
+        loops = self.plan.transactions_per_user
         steps = last["steps"]
         if others or loops is None or len(self.plan.traces) != 1 or len(steps) != 1:
             return None
         whole = steps[0]["do"] == "replay" and steps[0]["request"] is None
         return self.plan.users * loops * self.plan.traces[0].events if whole else None
-
-    @property
-    def transactions(self) -> tuple[str, ...]:
-        """What its users do, by name."""
-        return tuple(each["name"] for each in self.plan.body["transactions"])
-
-    @property
-    def transactions_per_user(self) -> int | None:
-        """After how many transactions a user is done."""
-        found: int | None = self.plan.body["stop"]["transactions"]
-        return found
-
-    @property
-    def warm_up_ns(self) -> int:
-        """Time that is run and not measured at the begin of each segment."""
-        return int(self.plan.body["warm_up_ns"])
 
 
 def make_workload(settings: Settings, rounds: int) -> Workload:

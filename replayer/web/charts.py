@@ -7,7 +7,7 @@ from typing import Any
 from replayer.web.form import whole_number
 from replayer.web.op_totals import WHOLE, Key, OpLine
 from replayer.web.run_control import ActiveRun
-from replayer.web.series import BINS_PER_DECADE, Cell, Figure, SecondColumn
+from replayer.web.series import BINS_PER_DECADE, Figure, SecondColumn
 
 FIGURES = ("p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns")
 
@@ -73,12 +73,8 @@ def _transaction(active: ActiveRun, look: Look) -> str:
     if look.transaction in known:
         return look.transaction
     lines = active.op_totals.lines
-    counts = {name: _count(lines.get((look.target, name, WHOLE))) for name in known}
+    counts = {name: lines.get((look.target, name, WHOLE), OpLine()).count for name in known}
     return max(counts, key=counts.__getitem__, default="")
-
-
-def _count(line: OpLine | None) -> int:
-    return 0 if line is None else line.count
 
 
 def _ordered(ops: Sequence[str]) -> list[str]:
@@ -106,11 +102,9 @@ def _frame(columns: Sequence[SecondColumn]) -> dict[str, list[Any]]:
 
 def _line(columns: Sequence[SecondColumn], key: Key) -> dict[str, list[Figure]]:
     cells = [column.cells.get(key) for column in columns]
-    return {name: [_figure(cell, name) for cell in cells] for name in FIGURES}
-
-
-def _figure(cell: Cell | None, name: str) -> Figure:
-    return None if cell is None else cell.times[name]
+    return {name: [cell.times[name] if cell else None for cell in cells] for name in FIGURES}
+        name: [None if cell is None else cell.times[name] for cell in cells] for name in FIGURES
+    }
 
 
 def _rates(columns: Sequence[SecondColumn], key: Key) -> list[float | None]:

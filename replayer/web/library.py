@@ -31,6 +31,7 @@ from replayer.report.figures import show_value
 from replayer.report.forms import FORMS
 from replayer.report.html import render_html
 from replayer.report.plan_changes import plan_changes, same_work
+from replayer.report.replay import format_counts
 from replayer.report.style import PLAIN
 from replayer.report.table import render_table
 from replayer.run.threads import call_in_thread
@@ -103,7 +104,7 @@ def _facts(trace: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
                 f"directories, {format_bytes(tree['bytes'])}"
             ),
         ),
-        ("errors", _counted(counts["errors"]) or "none"),
+        ("errors", format_counts(counts["errors"]) or "none"),
         ("requests", _requests(trace)),
         ("blind spots", _blind(trace)),
     )
@@ -123,15 +124,10 @@ def _requests(trace: Mapping[str, Any]) -> str:
 
 
 def _blind(trace: Mapping[str, Any]) -> str:
-    unseen = _counted(trace["blind_spots"])
-    lost = _counted(trace["counts"]["calls_not_representable"])
+    unseen = format_counts(trace["blind_spots"])
+    lost = format_counts(trace["counts"]["calls_not_representable"])
     parts = [unseen or "none seen", f"not replayable: {lost}" if lost else ""]
     return "; ".join(part for part in parts if part)
-
-
-def _counted(named: Mapping[str, int]) -> str:
-    ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))
-    return ", ".join(f"{name} {format_count(count)}" for name, count in ordered)
 
 
 def _ops(named: Mapping[str, int]) -> tuple[tuple[str, int, float], ...]:

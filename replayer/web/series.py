@@ -13,9 +13,8 @@ from itertools import islice
 
 from replayer._native import Histogram, Interval, Row
 from replayer.analysis.slots import STUMP, Widening
-from replayer.measure.hlog import FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.web.op_totals import PERCENTS, Key, is_shown
+from replayer.web.op_totals import PERCENTS, Key, OpLine, is_shown
 
 MOST_COLUMNS = 1800
 """Chosen: half an hour of seconds, as wide as a large screen has points."""
@@ -112,19 +111,15 @@ class RunSeries:
         return tuple(islice(self.columns, skipped, None))
 
     def _cell(self, key: Key, rows: Sequence[Row]) -> Cell:
-        times, errors, ends = Histogram(), 0, 0
+        line = OpLine()
         for row in rows:
-            if row.outcome == FOUND_END:
-                ends += row.histogram.count
-            elif row.expected:
-                times.add(row.histogram)
-            else:
-                errors += row.histogram.count
+            line.add(row)
+        times = line.times
         turn = (rows[-1].round, rows[-1].phase)
         return Cell(
-            count=times.count + ends + errors,
-            errors=errors,
-            bytes=sum(row.bytes for row in rows),
+            count=line.count,
+            errors=line.errors.total(),
+            bytes=line.bytes,
             times={
                 **{
                     name: self._percentile(key, name).take(self._next, turn, times)

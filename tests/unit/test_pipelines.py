@@ -107,7 +107,7 @@ def test_thresholds_are_on_what_the_run_will_have(path: Path) -> None:
     settings = Settings.read(arguments)
     assert settings.thresholds
     workload = make_workload(settings, 1)
-    check_thresholds(workload, parse_targets(settings.targets), workload.transactions)
+    check_thresholds(workload, parse_targets(settings.targets), workload.plan.transactions)
 
 
 def test_reports_are_made_of_the_folder_that_the_run_writes() -> None:
