@@ -103,8 +103,6 @@ def _frame(columns: Sequence[SecondColumn]) -> dict[str, list[Any]]:
 def _line(columns: Sequence[SecondColumn], key: Key) -> dict[str, list[Figure]]:
     cells = [column.cells.get(key) for column in columns]
     return {name: [cell.times[name] if cell else None for cell in cells] for name in FIGURES}
-        name: [None if cell is None else cell.times[name] for cell in cells] for name in FIGURES
-    }
 
 
 def _rates(columns: Sequence[SecondColumn], key: Key) -> list[float | None]:
