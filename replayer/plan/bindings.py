@@ -7,13 +7,12 @@ of the scenario.
 import fnmatch
 from typing import Any
 
-from replayer.plan.document import refuse
 from replayer.plan.scope import Book, Scope
 from replayer.scenario import calls as c
 from replayer.scenario.document import Key
 from replayer.scenario.manifests import check_path
 from replayer.scenario.places import Place, template_parts
-from replayer.scenario.references import draws_of
+from replayer.scenario.references import draws_of, refuse
 
 TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
@@ -163,7 +162,7 @@ def check_bounds(book: Book, step: c.StepPart, key: Key) -> None:
     """Check that a step asks for no more than an engine can do in one call.
 
     Raises:
-        PlanError: It can draw a larger number.
+        ScenarioError: It can draw a larger number.
     """
     if id(step) in book.bounded:
         return  # a script uses the steps of a sequence many times
@@ -181,7 +180,7 @@ def check_pickers(book: Book) -> None:
     """Check that the transactions do not pick files in more ways than steps can refer to.
 
     Raises:
-        PlanError: They do.
+        ScenarioError: They do.
     """
     found = len(book.pickers.rows)
     if found > MAX_PICKERS:

@@ -14,7 +14,6 @@ from replayer.plan.bindings import (
     compile_template,
     largest_write,
 )
-from replayer.plan.document import refuse
 from replayer.plan.scope import Scope
 from replayer.plan.traces import replay_step
 from replayer.scenario import calls as c
@@ -23,7 +22,7 @@ from replayer.scenario.document import Key
 from replayer.scenario.draws import Draw
 from replayer.scenario.flow import APART
 from replayer.scenario.places import Place
-from replayer.scenario.references import places_of
+from replayer.scenario.references import places_of, refuse
 
 OPEN_FLAGS = {
     "rdonly": 0o0, "wronly": 0o1, "rdwr": 0o2, "creat": 0o100, "create": 0o100, "excl": 0o200,

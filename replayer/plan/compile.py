@@ -11,9 +11,10 @@ from typing import Any
 from replayer.plan.bindings import check_pickers
 from replayer.plan.calls import compile_steps
 from replayer.plan.changes import changed_datasets
-from replayer.plan.document import FORMAT, Plan, PlanError, refuse
+from replayer.plan.document import FORMAT, Plan
 from replayer.plan.pickers import GAMMA, Pickers, Stream, mix64
 from replayer.plan.scope import Book, Scope, Tables, exponential_table, tabulate
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.flow import names_of
 from replayer.scenario.manifests import (
@@ -26,6 +27,7 @@ from replayer.scenario.manifests import (
 )
 from replayer.scenario.model import Compressible, Dataset, Scenario, wrong_users
 from replayer.scenario.places import template_parts
+from replayer.scenario.references import refuse
 
 POOL_BYTES = 4 * 1024 * 1024
 """Chosen: larger than what file systems compress at once (records of 128 KiB)."""
@@ -47,7 +49,7 @@ def compile_plan(
     ``duration_ns`` and ``transactions`` (of each user) end a segment.
 
     Raises:
-        PlanError: The datasets do not fit the users or the pickers.
+        ScenarioError: The datasets do not fit the users or the pickers.
     """
     count = scenario.users.count if users is None else users
     seed = scenario.seed if seed is None else seed
@@ -104,15 +106,15 @@ def _work(book: Book) -> dict[str, Any]:
 def _check_users(scenario: Scenario, count: int) -> None:
     wrong = wrong_users(count)
     if wrong is not None:
-        raise PlanError(str(scenario.document.origin(("users",))), f"users {wrong}")
+        raise refuse(scenario, ("users",), wrong)
     wanted = sum(role.users for role in scenario.roles.values())
     if count < wanted:
         message = f"users must be at least {wanted}, as many as the roles have, got {count}"
-        raise PlanError(str(scenario.document.origin(("roles",))), message)
+        raise ScenarioError(str(scenario.document.origin(("roles",))), message)
     if scenario.most_users is not None and count > scenario.most_users:
         message = f"users must be {wanted}, as many as the roles have, got {count}"
         hint = f"without a mix, other users have nothing to do: use -u {wanted}, or add a mix"
-        raise PlanError(str(scenario.document.origin(("roles",))), message, hint=hint)
+        raise ScenarioError(str(scenario.document.origin(("roles",))), message, hint=hint)
 
 
 def _transaction(book: Book, name: str) -> dict[str, Any]:
@@ -167,7 +169,7 @@ def compile_entries(scenario: Scenario, seed: int) -> Mapping[str, tuple[Entry, 
     """Return the entries of every dataset, by its name.
 
     Raises:
-        PlanError: File names come out twice, or leave the dataset.
+        ScenarioError: File names come out twice, or leave the dataset.
     """
     return {name: _resolve(scenario, name, seed) for name in scenario.datasets}
 

@@ -11,9 +11,6 @@ from functools import cached_property
 from typing import Any
 
 from replayer.measure.units import format_many, format_time_ns
-from replayer.scenario.document import Key, ScenarioError
-from replayer.scenario.model import Scenario
-from replayer.scenario.refusals import show_key
 from replayer.trace.facts import TraceFacts
 
 FORMAT = 1
@@ -157,12 +154,3 @@ def say_warmed(plan: Plan) -> str | None:
         f"of the {format_many(each, 'transaction')} of each user, those in the warm-up are not "
         f"measured (iterations include it; it lasts {format_time_ns(plan.warm_up_ns)})"
     )
-
-
-class PlanError(ScenarioError):
-    """A scenario cannot be compiled for the users, seed and datasets asked for."""
-
-
-def refuse(scenario: Scenario, key: Key, message: str, hint: str = "") -> PlanError:
-    """Return the error for a place of a scenario."""
-    return PlanError(str(scenario.document.origin(key)), f"{show_key(key)} {message}", hint=hint)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from replayer import _native
 from replayer.plan.compile import compile_plan
-from replayer.plan.document import Plan, PlanError
+from replayer.plan.document import Plan
+from replayer.scenario.document import ScenarioError
 from replayer.scenario.loading import load_scenario, parse_scenario
 from replayer.scenario.model import MAX_USERS, Scenario
 from replayer.scenario.shipped import shipped_scenarios
@@ -109,7 +110,7 @@ def test_what_is_given_stands_before_what_the_scenario_says() -> None:
 
 @pytest.mark.parametrize("users", [0, MAX_USERS + 1])
 def test_no_users_and_too_many_are_refused(users: int) -> None:
-    with pytest.raises(PlanError, match=f"users must be from 1 to 1,000,000, got {users:,}"):
+    with pytest.raises(ScenarioError, match=f"users must be from 1 to 1,000,000, got {users:,}"):
         compile_plan(parse_scenario(SMALL, "s.yaml"), users=users)
 
 
@@ -121,7 +122,7 @@ def test_fewer_users_than_the_roles_have_are_refused() -> None:
     text = changed("mix:", "roles: {maker: {users: 2, mix: {make: 1}}}\nmix:")
     scenario = parse_scenario(text, "s.yaml")
     assert compile_plan(scenario).body["roles"] == [[2, [0, 1]]]
-    with pytest.raises(PlanError, match="at least 2, as many as the roles have, got 1"):
+    with pytest.raises(ScenarioError, match="at least 2, as many as the roles have, got 1"):
         compile_plan(scenario, users=1)
 
 
