@@ -10,10 +10,10 @@ import os
 import platform
 import resource
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path, PurePosixPath
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -36,6 +36,12 @@ class Frozen(BaseModel):
         allow_inf_nan=False,
         defer_build=True,  # most commands use few of the models that they import
     )
+
+    @classmethod
+    def made_of(cls, found: Mapping[str, Any], **more: object) -> Self:
+        """Make one of what was found for its fields, which may be more, and of the rest."""
+        known = {name: value for name, value in found.items() if name in cls.model_fields}
+        return cls.model_validate({**known, **more})
 
 
 PATTERN = r"^\d{1,5}(-\d{1,5})?(,\d{1,5}(-\d{1,5})?)*$"

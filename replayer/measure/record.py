@@ -16,6 +16,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
+from replayer.measure.facts import Frozen
 from replayer.measure.hlog import Key, Log, Segment, Span, read_log
 from replayer.measure.run import FORMAT, Process, Run, is_alive, is_elsewhere
 from replayer.measure.timeline import Columns, Seconds, read_timeline
@@ -91,8 +92,7 @@ Event = Mapping[str, Any]
 RUN_JSON = "run.json"
 
 
-@dataclass(frozen=True)
-class Losses:
+class LostLines(Frozen):
     """Lines that were cut short or damaged, by file."""
 
     histograms: int
@@ -141,7 +141,7 @@ class RunRecord:
     spans: Mapping[Segment, Span]
     endings: Mapping[Segment, Ending]
     events: tuple[Event, ...]
-    losses: Losses
+    losses: LostLines
     damage: tuple[str, ...]
 
     @cached_property
@@ -188,7 +188,7 @@ def _load(path: Path, run: Run) -> RunRecord:
         spans=MappingProxyType(spans),
         endings=MappingProxyType(endings),
         events=events,
-        losses=Losses(log.damaged, lost_rows, lost_events),
+        losses=LostLines(histograms=log.damaged, timeline=lost_rows, events=lost_events),
         damage=tuple(find_damage(path, run, log, seconds, endings)),
     )
 

@@ -18,7 +18,7 @@ from replayer.measure.summary import Summary
 from replayer.ops import TO_THE_END
 from replayer.report.answer import answer
 from replayer.report.decision import say_ended
-from replayer.report.document import Document, Incident, LostLines
+from replayer.report.document import Document, Incident
 from replayer.report.ranking import ALL, rank
 from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.report.server import find_server_requests
@@ -36,27 +36,13 @@ def compose(record: RunRecord) -> Document:
     run = record.run
     summary = summarise(record)
     ranking, verdict = rank(record, summary), judge(record, summary)
-    return Document(
+    return Document.made_of(
+        dict(run),
         verdict=verdict,
         answer=tuple(answer(ranking, verdict, summary, run.health)),
-        id=run.id,
         folder=str(record.folder),
         status=record.status,
-        failure=run.failure,
-        began=run.began,
-        ended=run.ended,
-        command=run.command,
-        plan=run.plan,
-        load=run.load,
         think_time=has_think_time(record.plan),
-        user_kinds=run.user_kinds,
-        cache=run.cache,
-        targets=run.targets,
-        machine=run.machine,
-        clients=run.clients,
-        health=run.health,
-        replay=run.replay,
-        verification=run.verification,
         ended_by=say_ended(run, ranking, proves=not verdict.reasons),
         warnings=(
             *pause_warnings(run.replay, summary.targets),
@@ -65,11 +51,7 @@ def compose(record: RunRecord) -> Document:
             *schedule_warnings(run.replay, summary),
             *_recorded_warnings(record),
         ),
-        lost=LostLines(
-            histograms=record.losses.histograms,
-            timeline=record.losses.timeline,
-            events=record.losses.events,
-        ),
+        lost=record.losses,
         summary=summary,
         pooled=ranking.pooled,
         finds_ends=tuple(_finds_ends(record, summary)),

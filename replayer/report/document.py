@@ -12,6 +12,7 @@ from replayer.analysis.finding import Acknowledged, Analysis
 from replayer.measure.clients import Client, UserKind
 from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.health import Health, LoadFacts, RunWarning
+from replayer.measure.record import LostLines
 from replayer.measure.replay import ReplayFacts
 from replayer.measure.run import CacheFacts, Outcome, PlanFacts, Target
 from replayer.measure.summary import Summary
@@ -163,14 +164,6 @@ class PooledFigures(Frozen):
     p95_ns: float | None
     p99_ns: float | None
     throughput_per_s: float | None
-
-
-class LostLines(Frozen):
-    """Lines that were cut short or damaged, by file."""
-
-    histograms: int
-    timeline: int
-    events: int
 
 
 class RequestKind(Frozen):

@@ -16,7 +16,6 @@ from replayer._native import Plan as EnginePlan
 from replayer.errors import ReplayerError
 from replayer.measure.replay import (
     Divergence,
-    DivergenceCount,
     OrderFacts,
     PastEvent,
     ReplayedTarget,
@@ -86,16 +85,7 @@ def describe_replay(plan: Plan) -> ReplayFacts | None:
         return None
     return ReplayFacts(
         traces=tuple(
-            ReplayedTrace(
-                name=facts.name,
-                sha256=facts.sha256,
-                events=facts.events,
-                threads=facts.threads,
-                span_ns=facts.span_ns,
-                untraced_ns=facts.untraced_ns,
-                pauses_percent=facts.pauses_percent,
-                blind_spots=counted(facts.blind_spots),
-            )
+            ReplayedTrace.made_of(vars(facts), blind_spots=counted(facts.blind_spots))
             for facts in plan.traces
         ),
         transactions=tuple(
@@ -131,16 +121,14 @@ def read_results(engine: Engine, plan: Plan) -> ReplayResults:
         first = each["target"] not in explained
         explained.add(each["target"])
         examples.append(_divergence(each, plan, first=first))
-    return ReplayResults(
-        performances=found["performances"],
-        events=found["events"],
-        compared=found["compared"],
-        matched=found["matched"],
+    return ReplayResults.made_of(
+        found,
         omitted=counted(found["omitted"]),
         allowed=counted(found["allowed"]),
-        diverged=tuple(DivergenceCount.model_validate(each) for each in found["diverged"]),
         examples=tuple(examples),
-        targets=tuple(map(_target, found["targets"])),
+        targets=tuple(
+            ReplayedTarget.made_of(each, index=each["target"]) for each in found["targets"]
+        ),
     )
 
 
@@ -152,7 +140,7 @@ def read_order(plan: Plan, log: Path) -> OrderFacts:
     """
     found = check_order(plan.traces[0].folder, log)
     first = found["first"]
-    return OrderFacts(**found | {"first": None if first is None else _overtaking(first)})
+    return OrderFacts.made_of(found, first=None if first is None else _overtaking(first))
 
 
 def _overtaking(first: Mapping[str, Any]) -> str:
@@ -166,7 +154,7 @@ def _overtaking(first: Mapping[str, Any]) -> str:
 def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergence:
     """Return a divergence; the first of its target with what led to it."""
     facts = plan.traces[each["trace"]]
-    bare = Divergence(**{**each, "trace": facts.name})
+    bare = Divergence.made_of(each, trace=facts.name)
     history = _history(facts, bare.row) if first else None
     hint = likely_cause(bare, Circumstances(plan.users, _has_requests(plan, each["trace"])))
     return bare.model_copy(update={"history": history, "hint": hint})
@@ -177,32 +165,13 @@ def _has_requests(plan: Plan, trace: int) -> bool:
     return any(step["trace"] == trace and step["request"] is not None for step in replays)
 
 
-def _target(each: Mapping[str, Any]) -> ReplayedTarget:
-    return ReplayedTarget(
-        index=each["target"],
-        performances=each["performances"],
-        events=each["events"],
-        compared=each["compared"],
-        matched=each["matched"],
-        drift_ns=each["drift_ns"],
-    )
-
-
 def _history(facts: TraceFacts, row: int) -> tuple[PastEvent, ...]:
     try:
         found = load_history(facts.folder, row, MOST_PAST)
     except TraceError:
         return ()  # the trace is gone meanwhile: what is known already is shown without it
     return tuple(
-        PastEvent(
-            row=each["row"],
-            thread=each["thread"],
-            op=each["op"],
-            path=each["path"],
-            to_path=each["to_path"],
-            result=each["error"] or (str(each["result"]) if each["result"] else "ok"),
-            why=each["why"],
-        )
+        PastEvent.made_of(each, result=each["error"] or str(each["result"] or "ok"))
         for each in found
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from replayer._native import Engine
 from replayer.errors import ReplayerError
-from replayer.measure.verification import LastReading, Verification, WrongBlocks, WrongFile
+from replayer.measure.verification import LastReading, Verification, WrongBlocks
 from replayer.plan.document import Plan, tells_by_name
 from replayer.run.interruption import Interruption, Level
 from replayer.run.prepared_run import PreparedRun
@@ -47,14 +47,10 @@ def read_verification(engine: Engine, plan: Plan) -> Verification | None:
     if text is None:
         return None
     found = json.loads(text)
-    return Verification(
-        reads=found["reads"],
-        verified_bytes=found["verified_bytes"],
-        unverified_bytes=found["unverified_bytes"],
-        mixed_bytes=found["mixed_bytes"],
+    return Verification.made_of(
+        found,
         time_ns=found["ns"],
         wrong_blocks=_wrong_blocks(found["blocks"]),
-        blind=found["blind"],
         by_name=tells_by_name(plan),
         last=None if found["last"] is None else _last_reading(found["last"]),
     )
@@ -65,17 +61,11 @@ def _wrong_blocks(blocks: Mapping[str, int]) -> WrongBlocks:
 
 
 def _last_reading(found: Mapping[str, Any]) -> LastReading:
-    return LastReading(
-        files=found["files"],
-        unclear_files=found["unclear_files"],
-        failed_files=found["failed_files"],
-        left_files=found["left_files"],
-        unsynced_files=found["unsynced_files"],
-        verified_bytes=found["verified_bytes"],
+    return LastReading.made_of(
+        found,
         unverified_bytes=found["unverified_bytes"] + found["mixed_bytes"],
-        cached_bytes=found["cached_bytes"],
         wrong_blocks=_wrong_blocks(found["blocks"]),
-        wrong_files=tuple(WrongFile.model_validate(each) for each in found["wrong"]),
+        wrong_files=found["wrong"],
         took_s=found["took_ns"] / NS_PER_S,
     )
 

@@ -57,14 +57,7 @@ def find_places(targets: Sequence[str]) -> tuple[StudyTarget, ...]:
 
 
 def _place(target: str, mount: MountFacts) -> StudyTarget:
-    return StudyTarget(
-        target=target,
-        path=mount.path,
-        filesystem=mount.filesystem,
-        source=_source(mount),
-        mount_point=mount.mount_point,
-        root=mount.root,
-    )
+    return StudyTarget.made_of(dict(mount), target=target, source=_source(mount))
 
 
 def _source(mount: MountFacts) -> str:
