@@ -118,7 +118,7 @@ class WorkerRun:
         self._writer: RunWriter | None = None
         self._session: PreparedRun | None = None
         self._runtime: Runtime | None = None
-        self._reporter: Reporter | None = None
+        self.reporter: Reporter | None = None
         self._serial = 0
         self._closed = False
         self._is_put_away = False
@@ -174,8 +174,8 @@ class WorkerRun:
             self.request, writer, self._target_dirs, self._procedure, turn=turn
         )
         self._runtime = Runtime(self._session, self._slots())
-        self._reporter = Reporter(self._send, writer.folder.path / "events.jsonl")
-        self._runtime.pump.hand_to(self._reporter.add)
+        self.reporter = Reporter(self._send, writer.folder.path / "events.jsonl")
+        self._runtime.pump.hand_to(self.reporter.add)
         self._runtime.start()
         return {
             "lanes": self._target_dirs[0].works.plan.replay_lanes,
@@ -254,11 +254,6 @@ class WorkerRun:
     def folder(self) -> str:
         """Where this worker's own records are."""
         return "(not created yet)" if self._writer is None else str(self._writer.folder.path)
-
-    @property
-    def reporter(self) -> Reporter | None:
-        """Who sends results; None before there can be any."""
-        return self._reporter
 
     def state(self) -> WorkerState:
         """Return how this worker is."""

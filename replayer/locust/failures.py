@@ -6,7 +6,6 @@ log it and go on.
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from numbers import Real
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -144,22 +143,12 @@ OTHERS = {"task": "other exceptions", "request": "other requests"}
 _What = Literal["task", "request"]
 
 
-@dataclass
-class _Kind:
-    """What was raised first at a place, and how often it was."""
-
-    what: _What
-    raised: str
-    place: str | None
-    count: int = 0
-
-
 class FailedTasks:
     """Hears what users of an environment raise, from now on."""
 
     def __init__(self, environment: Environment) -> None:
         self._event = environment.events.user_error
-        self._kinds: dict[tuple[_What, str, str | None], _Kind] = {}
+        self._kinds: dict[tuple[_What, str, str | None], TaskFailure] = {}
         self._event.add_listener(self._note)
 
     def unlisten(self) -> None:
@@ -168,18 +157,14 @@ class FailedTasks:
 
     def found(self) -> tuple[TaskFailure, ...]:
         """Return what was raised until now, the first first."""
-        return tuple(
-            TaskFailure(what=kind.what, raised=kind.raised, place=kind.place, count=kind.count)
-            for kind in self._kinds.values()
-        )
+        return tuple(self._kinds.values())
 
     def _note(
         self, user_instance: User, exception: BaseException, tb: TracebackType | None, **_: object
     ) -> None:
         del user_instance, tb  # the exception has it
         place = place_of(exception)
-        key = type(exception).__name__
-        self._count("task", (key, place), lambda: _Kind("task", put(exception), place))
+        self._count("task", (type(exception).__name__, place), lambda: put(exception))
 
     def note_request(
         self,
@@ -194,13 +179,15 @@ class FailedTasks:
         said = put(exception) if isinstance(exception, BaseException) else str(exception)
         request = f"{request_type} {name}"
         key = (f"{request} {type(exception).__name__}", None)
-        self._count("request", key, lambda: _Kind("request", f"{request}: {said}", None))
+        self._count("request", key, lambda: f"{request}: {said}")
 
-    def _count(self, what: _What, key: tuple[str, str | None], make: Callable[[], _Kind]) -> None:
-        kind = self._kinds.get((what, *key))
-        if kind is None and len(self._kinds) >= MOST_KINDS:
-            rest = _Kind(what, OTHERS[what], None)
-            kind = self._kinds.setdefault((what, "", None), rest)
-        elif kind is None:
-            kind = self._kinds[(what, *key)] = make()
-        kind.count += 1
+    def _count(self, what: _What, kind: tuple[str, str | None], put_it: Callable[[], str]) -> None:
+        key = (what, *kind)
+        if key not in self._kinds and len(self._kinds) >= MOST_KINDS:
+            key, put_it = (what, "", None), lambda: OTHERS[what]
+        known = self._kinds.get(key)
+        if known is None:
+            first = TaskFailure(what=what, raised=put_it(), place=key[2], count=1)
+            self._kinds[key] = first
+        else:
+            self._kinds[key] = known.model_copy(update={"count": known.count + 1})

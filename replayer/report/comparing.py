@@ -12,7 +12,7 @@ from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.resampling import DRAWS
 from replayer.errors import ReplayerError
 from replayer.measure.cpus import count_cpus
-from replayer.measure.facts import MachineFacts, MountFacts
+from replayer.measure.facts import MachineFacts
 from replayer.measure.record import RunRecord
 from replayer.measure.summarise import summarise
 from replayer.measure.summary import Summary
@@ -45,7 +45,8 @@ def _facts(sides: Sequence[Side]) -> Iterator[Difference]:
 
 def _options(sides: Sequence[Side]) -> Iterator[Difference]:
     """Yield the mount options that not all have, without those that all have."""
-    own = [_options_of(side.target.mounts[0]) for side in sides]
+    mounts = (side.target.mounts[0] for side in sides)
+    own = [dict.fromkeys((*mount.options, *mount.super_options)) for mount in mounts]
     common = set(own[0]).intersection(*own[1:])
     values = tuple(
         ",".join(option for option in options if option not in common) or "none beside the common"
@@ -55,17 +56,9 @@ def _options(sides: Sequence[Side]) -> Iterator[Difference]:
         yield Difference(what="mount options", values=values, decides=True)
 
 
-def _options_of(mount: MountFacts) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*mount.options, *mount.super_options)))
-
-
 def _promise(side: Side) -> str:
     promise = side.target.guarantee
     return f"write: {promise.write}, close: {promise.close}, fsync: {promise.fsync}"
-
-
-def _work(side: Side) -> str:
-    return f"{side.record.run.plan.name} {work_of(side.record)[:12]}"
 
 
 def _all(side: Side, fact: Callable[[MachineFacts], str]) -> str:
@@ -74,7 +67,7 @@ def _all(side: Side, fact: Callable[[MachineFacts], str]) -> str:
 
 
 _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
-    ("work", True, _work),
+    ("work", True, lambda side: f"{side.record.run.plan.name} {work_of(side.record)[:12]}"),
     ("seed", True, lambda side: str(side.record.run.plan.seed)),
     ("users", True, lambda side: users_of(side.record)),
     ("pace", True, lambda side: f"{side.record.run.load.loop}: {side.record.run.load.pace}"),

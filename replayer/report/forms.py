@@ -34,10 +34,6 @@ class Form(Generic[_Shown]):
     render: Callable[[_Shown, Style], str]
 
 
-def _each(render: Callable[[Document], str]) -> Callable[[Sequence[Document], Style], str]:
-    return lambda documents, _: "\n".join(map(render, documents))
-
-
 def _each_styled(
     render: Callable[[Document, Style], str],
 ) -> Callable[[Sequence[Document], Style], str]:
@@ -48,7 +44,7 @@ FORMS: dict[str, Form[Sequence[Document]]] = {
     "screen": Form("txt", "text/plain", _each_styled(render_first_screen)),
     "table": Form("txt", "text/plain", _each_styled(render_table)),
     "json": Form("json", "application/json", lambda documents, _: render_json(*documents)),
-    "markdown": Form("md", "text/markdown", _each(render_markdown)),
+    "markdown": Form("md", "text/markdown", _each_styled(lambda found, _: render_markdown(found))),
     "csv": Form("csv", "text/csv", lambda documents, _: render_csv(*documents)),
     "junit": Form("xml", "application/xml", lambda documents, _: render_junit(*documents)),
 }

@@ -265,17 +265,9 @@ def _order(record: RunRecord) -> Iterator[Judgement]:
     """Judge whether a replay kept the order of its trace, where that was checked."""
     order = record.run.replay.order if record.run.replay is not None else None
     if order is not None:
-        yield Judgement(
-            threshold="order kept",
-            source="--check-order",
-            target=", ".join(target.name for target in record.run.targets),
-            outcome="fail" if order.violated else "pass",
-            measured=float(order.violated),
-            limit=0.0,
-            unit="count",
-            says=f"{format_count(order.edges)} edges checked, "
-            f"{format_count(order.violated)} violated",
-        )
+        violated = format_count(order.violated)
+        says = f"{format_count(order.edges)} edges checked, {violated} violated"
+        yield _none_of(record, ("order kept", "--check-order"), order.violated, says)
 
 
 def _verified(record: RunRecord) -> Iterator[Judgement]:
@@ -286,16 +278,8 @@ def _verified(record: RunRecord) -> Iterator[Judgement]:
     wrong, checked, last = found.wrong_total, found.checked_bytes, found.last
     failed = 0 if last is None else last.failed_files + last.unsynced_files
     fine: Outcome = "pass" if checked and not failed else "inconclusive"
-    yield Judgement(
-        threshold="data as written",
-        source="--verify",
-        target=", ".join(target.name for target in record.run.targets),
-        outcome="fail" if wrong else fine,
-        measured=float(wrong),
-        limit=0.0,
-        unit="count",
-        says=_checked(found) if checked or wrong else "nothing that was read could be checked",
-    )
+    says = _checked(found) if checked or wrong else "nothing that was read could be checked"
+    yield _none_of(record, ("data as written", "--verify"), wrong, says, fine)
 
 
 def _against_baseline(record: RunRecord) -> Iterator[Judgement]:
@@ -324,7 +308,7 @@ def _against_baseline(record: RunRecord) -> Iterator[Judgement]:
         yield Judgement(
             threshold=f"as fast as {kept.name}",
             source=f"--baseline {kept.name}",
-            target=", ".join(target.name for target in record.run.targets),
+            target=_targets(record),
             outcome="inconclusive",
             measured=None,
             limit=1 + kept.tolerance,
@@ -342,17 +326,29 @@ def _tasks(record: RunRecord) -> Iterator[Judgement]:
         raised = sum(found.count for found in failures)
         others = len(failures) - 1
         more = f", and {others} other kind{'s' * (others > 1)} (task_failures in run.json)"
-        yield Judgement(
-            threshold=limit,
-            source="the locustfile",
-            target=", ".join(target.name for target in record.run.targets),
-            outcome="fail",
-            measured=float(raised),
-            limit=0.0,
-            unit="count",
-            says=f"{format_count(raised)} {says}, first {_raised(failures[0])}"
-            f"{more if others else ''}",
-        )
+        first = f"{format_count(raised)} {says}, first {_raised(failures[0])}"
+        told = f"{first}{more if others else ''}"
+        yield _none_of(record, (limit, "the locustfile"), raised, told)
+
+
+def _none_of(
+    record: RunRecord, stated: tuple[str, str], count: int, says: str, fine: Outcome = "pass"
+) -> Judgement:
+    """Judge what there should be none of, on any target: ``stated`` is that, and where it is."""
+    return Judgement(
+        threshold=stated[0],
+        source=stated[1],
+        target=_targets(record),
+        outcome="fail" if count else fine,
+        measured=float(count),
+        limit=0.0,
+        unit="count",
+        says=says,
+    )
+
+
+def _targets(record: RunRecord) -> str:
+    return ", ".join(target.name for target in record.run.targets)
 
 
 _TASKS = {

@@ -43,7 +43,8 @@ def describe_series(active: ActiveRun | None, look: Look) -> dict[str, Any]:
     keys = sorted(active.series.keys)
     transaction = _transaction(active, look)
     columns = active.series.after(look.after)
-    ops = [key[2] for key in keys if key[:2] == (look.target, transaction)]
+    own = (key[2] for key in keys if key[:2] == (look.target, transaction))
+    ops = sorted(own, key=lambda op: (op != WHOLE, op))
     names = [key[1] for key in keys if key[0] == look.target and key[2] == WHOLE]
     return {
         "run": id(active),  # changes with each run, also before it has a folder
@@ -54,7 +55,7 @@ def describe_series(active: ActiveRun | None, look: Look) -> dict[str, Any]:
         "op": look.op,
         "bins_per_decade": BINS_PER_DECADE,
         "columns": _frame(columns),
-        "lines": {op: _line(columns, (look.target, transaction, op)) for op in _ordered(ops)},
+        "lines": {op: _line(columns, (look.target, transaction, op)) for op in ops},
         "throughput": {name: _rates(columns, (look.target, name, WHOLE)) for name in names},
         "errors": _errors(columns, look.target),
         "bytes": _bytes(columns, look.target),
@@ -75,10 +76,6 @@ def _transaction(active: ActiveRun, look: Look) -> str:
     lines = active.op_totals.lines
     counts = {name: lines.get((look.target, name, WHOLE), OpLine()).count for name in known}
     return max(counts, key=counts.__getitem__, default="")
-
-
-def _ordered(ops: Sequence[str]) -> list[str]:
-    return sorted(ops, key=lambda op: (op != WHOLE, op))
 
 
 def _subjects(active: ActiveRun, keys: Sequence[Key]) -> list[dict[str, Any]]:

@@ -72,16 +72,13 @@ class Guard:
     def refusal(self, asked: Asked) -> str | None:
         """Return why a request is refused; None when it is served."""
         host = asked.headers.get("Host", "")
-        if not self._knows(host):
+        if self.hosts and _name_of(host) not in self.hosts:
             return f"this page is not served at {_name_of(host)!r}"
         if asked.method in READING:
             return None
         if asked.method != "POST" or asked.endpoint not in WRITING:
             return "this cannot be set from the page"
         return self._stranger(asked, host)
-
-    def _knows(self, host: str) -> bool:
-        return not self.hosts or _name_of(host) in self.hosts
 
     def _stranger(self, asked: Asked, host: str) -> str | None:
         """Return why a POST does not come from our own page; https in front of us is our own."""

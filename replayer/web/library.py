@@ -311,17 +311,13 @@ def _row(past: PastRun) -> dict[str, Any]:
         "name": past.name,
         "began": run.began.replace("T", " ").removesuffix("Z"),
         "scenario": run.plan.name,
-        "targets": ", ".join(_target(run)),
+        "targets": ", ".join(f"{each.name} ({each.mounts[0].filesystem})" for each in run.targets),
         "users": format_count(run.load.users),
         "cache": run.cache.asked,
         "outcome": run.verdict or run.status,
         "errors": _errors(run),
         "figures": _figures(run),
     }
-
-
-def _target(run: Run) -> list[str]:
-    return [f"{target.name} ({target.mounts[0].filesystem})" for target in run.targets]
 
 
 def _errors(run: Run) -> str:
