@@ -5,12 +5,13 @@ import argparse
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Parser,
+    add_locust_options,
     add_printed_options,
     add_procedure_options,
     add_result_options,
     add_target_options,
 )
-from replayer.run.roles import add_fleet_options, add_locusts_fleet_options
+from replayer.run.roles import LOCUSTS, add_fleet_options
 from replayer.run.web_options import add_metrics_option
 
 
@@ -24,7 +25,7 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     _add_result_arguments(results)
     _add_locusts_arguments(parser.add_argument_group("Locust"))
     several = parser.add_argument_group("several processes or machines")
-    add_locusts_fleet_options(several)
+    add_locust_options(several, LOCUSTS)
     add_fleet_options(several)
 
 

@@ -4,8 +4,8 @@ import argparse
 
 from replayer.cli._run_arguments import add_run_arguments
 from replayer.locust.launch import hand_over
-from replayer.run.options import add_scenario_options
-from replayer.run.web_options import add_web_options
+from replayer.run.options import add_locust_options, add_scenario_options
+from replayer.run.web_options import LOCUSTS, add_page_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     page.add_argument(
         "--web", action="store_true", help="serve a web page that starts and shows runs"
     )
-    add_web_options(page)
+    add_locust_options(page, LOCUSTS)
+    add_page_options(page)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -4,8 +4,8 @@ import argparse
 
 from replayer.cli._run_arguments import add_run_arguments
 from replayer.locust.launch import hand_over
-from replayer.run.options import add_scenario_options
-from replayer.run.web_options import add_web_options
+from replayer.run.options import add_locust_options, add_scenario_options
+from replayer.run.web_options import LOCUSTS, add_page_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_scenario_options(parser.add_argument_group("scenario"))
     add_run_arguments(parser)
-    add_web_options(parser.add_argument_group("web page"))
+    page = parser.add_argument_group("web page")
+    add_locust_options(page, LOCUSTS)
+    add_page_options(page)
     parser.set_defaults(web=True)
 
 

@@ -17,10 +17,9 @@ from replayer.errors import ReplayerError
 from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
+from replayer.run import roles, web_options
 from replayer.run.addresses import UnusableAddressError
-from replayer.run.options import csv_prefix
-from replayer.run.roles import fleet_words
-from replayer.run.web_options import refuse_page_options, web_words
+from replayer.run.options import csv_prefix, locust_words
 from replayer.supervisor import uninterrupted
 
 _parsed: dict[str, object] = {}
@@ -36,7 +35,7 @@ class LocustfileError(ReplayerError):
 def hand_over(arguments: argparse.Namespace) -> int:
     """Run what the parsed arguments ask for under Locust, and return its exit code."""
     if hasattr(arguments, "web"):
-        refuse_page_options(arguments)
+        web_options.refuse_page_options(arguments)
     if arguments.locustfile is not None:
         _check_locustfiles(arguments.locustfile)
     _parsed.update(vars(arguments))
@@ -159,6 +158,8 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
     }
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]
-    mode = web_words(arguments) if getattr(arguments, "web", False) else ["--headless"]
-    several = fleet_words(arguments) if hasattr(arguments, "processes") else []
+    mode = ["--headless"]
+    if getattr(arguments, "web", False):
+        mode = locust_words(arguments, web_options.LOCUSTS)
+    several = locust_words(arguments, roles.LOCUSTS) if hasattr(arguments, "processes") else []
     return [*mode, "--only-summary", *quiet, *given, *several]

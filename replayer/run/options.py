@@ -8,6 +8,7 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -32,6 +33,27 @@ class Parser(Protocol):
 
     def add_mutually_exclusive_group(self) -> "Parser":
         """Return where arguments are declared of which at most one may be given."""
+
+
+LocustOptions = Mapping[str, tuple[str | None, str]]
+"""Options of Locust's parser that a command of ours has not, by name: what their value is called
+(None: they have none), and their help."""
+
+
+def add_locust_options(parser: Parser, options: LocustOptions) -> None:
+    """Declare them; their values are checked by Locust."""
+    for name, (metavar, text) in options.items():
+        word = f"--{name.replace('_', '-')}"
+        if metavar is None:
+            parser.add_argument(word, action="store_true", help=text)
+        else:
+            parser.add_argument(word, metavar=metavar, help=text)
+
+
+def locust_words(arguments: argparse.Namespace, options: LocustOptions) -> list[str]:
+    """Write those that were given as a command line of Locust's."""
+    given = {f"--{name.replace('_', '-')}": getattr(arguments, name) for name in options}
+    return [word if value is True else f"{word}={value}" for word, value in given.items() if value]
 
 
 @dataclass(frozen=True)

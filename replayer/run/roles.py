@@ -13,7 +13,7 @@ from typing import Literal
 
 from replayer.errors import ReplayerError
 from replayer.run.addresses import find_host, put_address, try_address
-from replayer.run.options import Parser
+from replayer.run.options import LocustOptions, Parser
 from replayer.run.web_options import LOOPBACK
 
 DEFAULT_TIMEOUT_S = 10
@@ -21,44 +21,17 @@ DEFAULT_TIMEOUT_S = 10
 EVERYWHERE = "*"
 EACH_CPU = -1  # Locust's number for as many as there are
 OnLostWorker = Literal["fail", "continue"]
-LOCUSTS = (
-    "master_bind_host",
-    "master_bind_port",
-    "expect_workers",
-    "expect_workers_max_wait",
-    "master_host",
-    "master_port",
-    "processes",
-)
-
-
-def add_locusts_fleet_options(parser: Parser) -> None:
-    """Declare what Locust's parser has already and a command of ours has not."""
-    parser.add_argument(
-        "--processes",
-        metavar="N",
-        help="number of worker processes on this machine (-1: one for each CPU)",
-    )
-    parser.add_argument(
-        "--master", action="store_true", help="lead workers; this process runs no users"
-    )
-    parser.add_argument("--expect-workers", metavar="N", help="number of workers to wait for")
-    parser.add_argument(
-        "--expect-workers-max-wait", metavar="SECONDS", help="longest time to wait for workers"
-    )
-    parser.add_argument(
-        "--master-bind-host", metavar="ADDRESS", help="address where the master listens"
-    )
-    parser.add_argument(
-        "--master-bind-port", metavar="PORT", help="port of the master (default: 5557)"
-    )
-    parser.add_argument(
-        "--worker", action="store_true", help="run as a worker, with the targets given here"
-    )
-    parser.add_argument("--master-host", metavar="HOST", help="address of the master, for a worker")
-    parser.add_argument(
-        "--master-port", metavar="PORT", help="port of the master, for a worker (default: 5557)"
-    )
+LOCUSTS: LocustOptions = {
+    "processes": ("N", "number of worker processes on this machine (-1: one for each CPU)"),
+    "master": (None, "lead workers; this process runs no users"),
+    "expect_workers": ("N", "number of workers to wait for"),
+    "expect_workers_max_wait": ("SECONDS", "longest time to wait for workers"),
+    "master_bind_host": ("ADDRESS", "address where the master listens"),
+    "master_bind_port": ("PORT", "port of the master (default: 5557)"),
+    "worker": (None, "run as a worker, with the targets given here"),
+    "master_host": ("HOST", "address of the master, for a worker"),
+    "master_port": ("PORT", "port of the master, for a worker (default: 5557)"),
+}
 
 
 def add_fleet_options(parser: Parser) -> None:
@@ -78,16 +51,6 @@ def add_fleet_options(parser: Parser) -> None:
         help="time without a message after which a worker or master is lost (default: "
         f"{DEFAULT_TIMEOUT_S})",
     )
-
-
-def fleet_words(arguments: argparse.Namespace) -> list[str]:
-    """Write the options as a command line of Locust's."""
-    values = {name: getattr(arguments, name) for name in LOCUSTS}
-    return [
-        *(f"--{name.replace('_', '-')}={text}" for name, text in values.items() if text),
-        *(["--master"] if arguments.master else []),
-        *(["--worker"] if arguments.worker else []),
-    ]
 
 
 @dataclass(frozen=True)

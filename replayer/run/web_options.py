@@ -12,32 +12,20 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.run.addresses import MOST_PORT
-from replayer.run.options import Parser
+from replayer.run.options import LocustOptions, Parser
 
 LOOPBACK = "127.0.0.1"
 SECRET_VARIABLE = "REPLAYER_WEB_SECRET"  # noqa: S105 - where it is looked for, not what it is
 LEAST_SECRET = 12
 """Chosen: with one attempt a second, guessing letters and digits takes longer than the universe."""
-LOCUSTS = ("web_host", "web_port", "web_base_path", "tls_cert", "tls_key")
-
-
-def add_web_options(parser: Parser) -> None:
-    """Declare what Locust's parser has already and a command of ours has not."""
-    parser.add_argument(
-        "--web-host",
-        metavar="ADDRESS",
-        help=f"address where the page listens (default: {LOOPBACK})",
-    )
-    parser.add_argument("--web-port", metavar="PORT", help="port of the page (default: 8089)")
-    parser.add_argument(
-        "--web-base-path", metavar="PREFIX", help="path prefix of the page, such as /load"
-    )
-    parser.add_argument(
-        "--web-login", action="store_true", help="ask for a secret before showing anything"
-    )
-    parser.add_argument("--tls-cert", metavar="FILE", help="certificate for https")
-    parser.add_argument("--tls-key", metavar="FILE", help="private key of the certificate")
-    add_page_options(parser)
+LOCUSTS: LocustOptions = {
+    "web_host": ("ADDRESS", f"address where the page listens (default: {LOOPBACK})"),
+    "web_port": ("PORT", "port of the page (default: 8089)"),
+    "web_base_path": ("PREFIX", "path prefix of the page, such as /load"),
+    "web_login": (None, "ask for a secret before showing anything"),
+    "tls_cert": ("FILE", "certificate for https"),
+    "tls_key": ("FILE", "private key of the certificate"),
+}
 
 
 def add_page_options(parser: Parser) -> None:
@@ -56,22 +44,13 @@ def add_page_options(parser: Parser) -> None:
     )
 
 
-def web_words(arguments: argparse.Namespace) -> list[str]:
-    """Write Locust's own options of the page as a command line."""
-    values = {name: getattr(arguments, name) for name in LOCUSTS}
-    return [
-        *(f"--{name.replace('_', '-')}={text}" for name, text in values.items() if text),
-        *(["--web-login"] if arguments.web_login else []),
-    ]
-
-
 def refuse_page_options(arguments: argparse.Namespace) -> None:
     """Refuse options of the page where none is served.
 
     Raises:
         ReplayerError: Names the first one.
     """
-    names = (*LOCUSTS, "web_secret_file", "offer", "web_login")
+    names = (*LOCUSTS, "web_secret_file", "offer")
     given = next((name for name in names if getattr(arguments, name)), None)
     if given is not None and not arguments.web:
         message = f"--{given.replace('_', '-')} needs the web page, and none is served"
