@@ -20,7 +20,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.runfolder import event_line
 from replayer.run.ledger import Phase, is_transaction
 from replayer.run.progress import ProgressDisplay
-from replayer.run.targets import explain
+from replayer.run.targets import explain_record
 from replayer.run.writer import RunWriter
 
 NS_PER_S = 1_000_000_000
@@ -169,10 +169,7 @@ class MergedRecorder:
 
     def record_failure(self) -> ReplayerError | None:
         """Return why the record is not whole, or was not at some time; None when it always was."""
-        if (error := self._error()) is None:
-            return None
-        name, number = error
-        return explain(self.writer.folder.path / name, OSError(number, os.strerror(number)))
+        return explain_record(self.writer.folder.path, self._error())
 
     def _error(self) -> tuple[str, int] | None:
         return None if self._recording is None else self._recording.error

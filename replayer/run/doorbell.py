@@ -75,7 +75,7 @@ class Doorbell:
 
     def __init__(self, engine: Engine, registry: UserRegistry, mailbox: Mailbox) -> None:
         self._engine = engine
-        self._registry = registry
+        self.registry = registry
         self._mailbox = mailbox
         self._rung = Event()
         self._watcher = get_hub().loop.io(engine.doorbell, READABLE)
@@ -94,10 +94,6 @@ class Doorbell:
         self._rung.wait(timeout_s)
         self._rung.clear()
 
-    def user_of(self, number: int) -> object | None:
-        """Return the user that has a number now."""
-        return self._registry.user_of(number)
-
     def answer(self) -> None:
         """It has rung: wake everybody whom that may concern."""
         with suppress(BlockingIOError):
@@ -107,7 +103,7 @@ class Doorbell:
 
     def deliver(self) -> None:
         """Wake those whose threads have ended, or whose answers have come."""
-        self._registry.finish(self._engine.drain_finished())
+        self.registry.finish(self._engine.drain_finished())
         self._mailbox.deliver(self._engine.drain_outcomes())
 
 
@@ -162,6 +158,6 @@ class ResultPump:
         transactions, dropped = self._engine.drain_transactions()
         self.dropped += dropped
         for at, transaction in enumerate(transactions, start=1):
-            self._listeners.fire(transaction, self._doorbell.user_of(transaction.user))
+            self._listeners.fire(transaction, self._doorbell.registry.user_of(transaction.user))
             if at % BATCH == 0:
                 gevent.sleep(0)

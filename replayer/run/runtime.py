@@ -3,7 +3,6 @@
 A controller leads it: the one of this process, or that of a master on another machine.
 """
 
-import os
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -24,7 +23,7 @@ from replayer.run.prepared_run import PreparedRun
 from replayer.run.progress import Hang
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.spawner import UserContext
-from replayer.run.targets import explain
+from replayer.run.targets import explain_record
 from replayer.run.threads import call_in_thread
 from replayer.run.user_registry import UserRegistry
 from replayer.supervisor import give_up_on, hung_calls
@@ -226,12 +225,8 @@ class Runtime:
 
     def record_failure(self) -> ReplayerError | None:
         """Return why the record is not whole; None when it is."""
-        error = self._session.engine.record_error()
-        if error is None:
-            return None
-        name, number = error
-        path = self._session.writer.folder.path / name
-        return explain(path, OSError(number, os.strerror(number)))
+        session = self._session
+        return explain_record(session.writer.folder.path, session.engine.record_error())
 
     def _note_standstill(self, begin_ns: int, length_ns: int) -> None:
         """Keep in the run folder when this client stood still; the sum is told without it, too."""

@@ -144,6 +144,14 @@ def explain(path: Path, error: OSError) -> ReplayerError:
     return MountError(f"{path}: {os.strerror(number).lower()}")
 
 
+def explain_record(folder: Path, error: tuple[str, int] | None) -> ReplayerError | None:
+    """Return why a run folder's record is not whole, from a file's name and an errno."""
+    if error is None:
+        return None
+    name, number = error
+    return explain(folder / name, OSError(number, os.strerror(number)))
+
+
 def explain_reading(path: Path, error: OSError) -> ReplayerError:
     """Turn a failed call of who only reads what was laid out into such a refusal."""
     if error.errno not in {errno.EACCES, errno.EPERM}:

@@ -7,10 +7,10 @@ works on its own. A number is free again when its thread has ended.
 import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from gevent.event import Event
 
+from replayer._native import Engine
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 MOST_REFUSALS = 10
@@ -20,16 +20,6 @@ class ThreadRefusedError(ReplayerError):
     """The machine cannot hold so many users."""
 
     exit_code = EXIT_ENVIRONMENT
-
-
-class UserEngine(Protocol):
-    """What of the engine starts and ends users."""
-
-    def stop_user(self, user: int) -> None:
-        """Let it finish its transaction, then end."""
-
-    def cancel_user(self, user: int) -> None:
-        """End it before its next call."""
 
 
 @dataclass(eq=False)
@@ -53,7 +43,7 @@ class UserRegistry:
         capacity: How many users the plan is made for.
     """
 
-    def __init__(self, engine: UserEngine, numbers: Sequence[int], capacity: int) -> None:
+    def __init__(self, engine: Engine, numbers: Sequence[int], capacity: int) -> None:
         self._engine = engine
         self._free = list(numbers)
         self._slots: dict[int, UserSlot] = {}
