@@ -13,23 +13,20 @@ from replayer._native import OPS
 
 @dataclass(frozen=True)
 class Op:
-    """One op.
-
-    Attributes:
-        name: As in plans, traces and reports.
-        kind: What it does to the tree: it looks a name up (``look``), changes what one means
-            (``alter``) or its attributes (``attribute``); or it uses an open file (``use``,
-            ``read``, ``write``), changes its attributes (``mark``) or ends it (``end``).
-        contents: What it does with the contents of files; ``alters``: without moving bytes.
-        same_as: The op that does the same to a mount, by whose name they are compared.
-        flags: Facts that hold, as ``replayer/native/ops`` names and describes them.
-    """
+    """One op."""
 
     name: str
+    """As in plans, traces and reports."""
     kind: Literal["look", "alter", "attribute", "use", "read", "write", "mark", "end"]
+    """What it does to the tree: it looks a name up (``look``), changes what one means (``alter``)
+    or its attributes (``attribute``); or it uses an open file (``use``, ``read``, ``write``),
+    changes its attributes (``mark``) or ends it (``end``)."""
     contents: Literal["none", "reads", "writes", "copies", "alters"]
+    """What it does with the contents of files; ``alters``: without moving bytes."""
     same_as: str
+    """The op that does the same to a mount, by whose name they are compared."""
     flags: frozenset[str]
+    """Facts that hold, as ``replayer/native/ops`` names and describes them."""
 
 
 def timed_as(name: str) -> str:

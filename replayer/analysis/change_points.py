@@ -25,15 +25,12 @@ LEVEL = 0.005
 
 @dataclass(frozen=True)
 class ChangePoint:
-    """A place where a series changes.
-
-    Attributes:
-        place: Of the first run after it, from 0.
-        ratio: How many times as much the median of the runs after it is, up to the next change.
-    """
+    """A place where a series changes."""
 
     place: int
+    """Of the first run after it, from 0."""
     ratio: float
+    """How many times as much the median of the runs after it is, up to the next change."""
 
 
 def find_changes(values: Sequence[float], seed: int = 0) -> list[ChangePoint]:

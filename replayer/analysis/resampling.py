@@ -70,19 +70,16 @@ _LOW, _HIGH = 100 * _CHANCE / 2, 100 * (1 - _CHANCE / 2)
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """Figures of one subject as they might have come out.
-
-    Attributes:
-        values: A row for each draw, a column for each figure; NaN where nothing was drawn.
-        plain: The figures of what was measured, from the same bins.
-        rounds: How many rounds it rests on.
-        slots: How many slots with samples it rests on.
-    """
+    """Figures of one subject as they might have come out."""
 
     values: Floats
+    """A row for each draw, a column for each figure; NaN where nothing was drawn."""
     plain: Floats
+    """The figures of what was measured, from the same bins."""
     rounds: int
+    """How many rounds it rests on."""
     slots: int
+    """How many slots with samples it rests on."""
 
 
 @dataclass(frozen=True)
@@ -230,14 +227,11 @@ def _percentiles(sums: Floats, bins_ns: Floats, percent: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Distributions and the share of each; empty ones leave theirs to the others.
-
-    Attributes:
-        shares: As long as ``parts``, above 0; they need not add up to 1.
-    """
+    """Distributions and the share of each; empty ones leave theirs to the others."""
 
     parts: Sequence[Histogram]
     shares: Sequence[float]
+    """As long as ``parts``, above 0; they need not add up to 1."""
 
     @property
     def count(self) -> int:

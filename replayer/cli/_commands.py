@@ -9,19 +9,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CommandHelp:
-    """What the help of a command says first.
-
-    Attributes:
-        about: What it does: a sentence without capital and full stop.
-        examples: Command lines, each below a comment that says what for.
-        common: Options that ``-h`` shows, in this order; none: all of them.
-        is_on_mounts: Whether it makes calls on mounts, which may never return.
-    """
+    """What the help of a command says first."""
 
     about: str
+    """What it does: a sentence without capital and full stop."""
     examples: str
+    """Command lines, each below a comment that says what for."""
     common: tuple[str, ...] = ()
+    """Options that ``-h`` shows, in this order; none: all of them."""
     is_on_mounts: bool = False
+    """Whether it makes calls on mounts, which may never return."""
 
 
 PROGRAM = CommandHelp(

@@ -129,19 +129,16 @@ class Refusals:
 
 @dataclass
 class Found:
-    """What is on some paths.
-
-    Attributes:
-        begun: Empty folders with a run's name: a run was killed in the making or the removing of
-            them, so that they have no marker either.
-        marked: Folders that are a run's by their marker, or that have a run's name and cannot be
-            looked into or were named themselves: whoever opens them says what is wrong.
-        refused: Places that cannot be looked into.
-    """
+    """What is on some paths."""
 
     begun: list[Path] = field(default_factory=list)
+    """Empty folders with a run's name: a run was killed in the making or the removing of them, so
+    that they have no marker either."""
     marked: list[Path] = field(default_factory=list)
+    """Folders that are a run's by their marker, or that have a run's name and cannot be looked into
+    or were named themselves: whoever opens them says what is wrong."""
     refused: list[ReplayerError] = field(default_factory=list)
+    """Places that cannot be looked into."""
 
     def add(self, other: "Found") -> None:
         """Take in what was found on another path."""

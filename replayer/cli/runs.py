@@ -131,20 +131,17 @@ def _describe(past: PastRun) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class SeriesChange:
-    """Since which run a median of the same work on the same target is another.
-
-    Attributes:
-        what: Of what the median is.
-        ratio: How many times as long it is since.
-        runs: How many the series has.
-    """
+    """Since which run a median of the same work on the same target is another."""
 
     scenario: str
     target: str
     what: str
+    """Of what the median is."""
     since: str
     ratio: float
+    """How many times as long it is since."""
     runs: int
+    """How many the series has."""
 
     def __str__(self) -> str:
         return (

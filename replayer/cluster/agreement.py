@@ -28,20 +28,17 @@ from replayer.trace.shipped import shipped_traces
 
 @dataclass(frozen=True)
 class Agreement:
-    """Workers that can work on one run.
-
-    Attributes:
-        targets: What the first of them says of each target, as run.json has it.
-        procedure: How caches are brought into their state, in words.
-        machine: The first one's; each client of the run has its own.
-        terms: How long they are waited for, and what becomes of the run when one is lost.
-    """
+    """Workers that can work on one run."""
 
     pool: WorkerPool
     targets: tuple[Mapping[str, Any], ...]
+    """What the first of them says of each target, as run.json has it."""
     procedure: str
+    """How caches are brought into their state, in words."""
     machine: MachineFacts
+    """The first one's; each client of the run has its own."""
     terms: ClusterSettings
+    """How long they are waited for, and what becomes of the run when one is lost."""
     watch: Callable[[Interval], None]
 
 

@@ -33,18 +33,15 @@ NOTHING_LEFT = Leftovers((), ())
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the workers said at the end.
-
-    Attributes:
-        health: Of the client that fared worst; None if none could tell.
-        failure: Why a worker's results are not whole.
-    """
+    """What the workers said at the end."""
 
     clients: tuple[Client, ...] = ()
     health: Health | None = None
+    """Of the client that fared worst; None if none could tell."""
     replay: ReplayResults | None = None
     task_failures: tuple[TaskFailure, ...] = ()
     failure: ReplayerError | None = None
+    """Why a worker's results are not whole."""
     warnings: tuple[RunWarning, ...] = ()
     leavings: Leftovers = NOTHING_LEFT
 

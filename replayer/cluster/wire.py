@@ -80,23 +80,20 @@ class _News(WireForm):
 
 @dataclass(frozen=True)
 class WorkerState:
-    """How a worker is.
-
-    Attributes:
-        serial: The segment it is in, counted from 1; 0 before the first.
-        given_up: Users that hang in the kernel.
-        hanging: Calls that do not come back, and for how many seconds.
-        refusal: Why it cannot go on as it should, as ``pack_error`` has it.
-        leaving: Why it leaves by itself.
-    """
+    """How a worker is."""
 
     serial: int = 0
+    """The segment it is in, counted from 1; 0 before the first."""
     running: int = 0
     busy: int = 0
     given_up: int = 0
+    """Users that hang in the kernel."""
     hanging: tuple[tuple[str, float], ...] = ()
+    """Calls that do not come back, and for how many seconds."""
     refusal: Data | None = None
+    """Why it cannot go on as it should, as ``pack_error`` has it."""
     leaving: str | None = None
+    """Why it leaves by itself."""
 
     def pack(self) -> dict[str, Any]:
         """Return it as a message holds it."""
@@ -119,17 +116,14 @@ _STATE = TypeAdapter(WorkerState)
 
 @dataclass(frozen=True)
 class News:
-    """What a worker tells by itself.
-
-    Attributes:
-        number: Of the results, counted from 1; None when there are none.
-        events: What events.jsonl has that is worth telling.
-    """
+    """What a worker tells by itself."""
 
     state: WorkerState
     number: int | None
+    """Of the results, counted from 1; None when there are none."""
     intervals: tuple[Interval, ...] = ()
     events: tuple[dict[str, JsonValue], ...] = ()
+    """What events.jsonl has that is worth telling."""
 
     @classmethod
     def unpack(cls, data: object) -> Self:

@@ -10,37 +10,34 @@ from replayer.cluster.wire import WorkerState
 
 @dataclass(eq=False)
 class Worker:
-    """One worker, as the master knows it.
-
-    Attributes:
-        heard_s: When it gave its last sign of life, on this machine's monotonic clock.
-        lost: Why it is lost; None while it works.
-        was_lost: Every time that it was lost: its last sign of life before, and why.
-        handed_over: Whether it has ended and all that it measured is here: it is missed no more.
-        offset_ns: What to add to its engine's times to get the master's.
-        within_ns: How exactly that is known.
-        taken: The numbers of its results that are safe.
-        upto_ns: Until when its results are known, on the master's clock.
-        shares: Measured transactions by target and name.
-        facts: What it said of its machine and targets.
-        back_s: When it was back after a loss, in seconds since the run's begin.
-    """
+    """One worker, as the master knows it."""
 
     number: int
     id: str
     hello: Mapping[str, Any]
     heard_s: float
+    """When it gave its last sign of life, on this machine's monotonic clock."""
     state: WorkerState = field(default_factory=WorkerState)
     lost: str | None = None
+    """Why it is lost; None while it works."""
     was_lost: list[tuple[float, str]] = field(default_factory=list)
+    """Every time that it was lost: its last sign of life before, and why."""
     handed_over: bool = False
+    """Whether it has ended and all that it measured is here: it is missed no more."""
     offset_ns: int = 0
+    """What to add to its engine's times to get the master's."""
     within_ns: int = 0
+    """How exactly that is known."""
     taken: set[int] = field(default_factory=set)
+    """The numbers of its results that are safe."""
     upto_ns: int = 0
+    """Until when its results are known, on the master's clock."""
     shares: dict[tuple[int, str], int] = field(default_factory=dict)
+    """Measured transactions by target and name."""
     facts: Mapping[str, Any] = field(default_factory=dict)
+    """What it said of its machine and targets."""
     back_s: list[float] = field(default_factory=list)
+    """When it was back after a loss, in seconds since the run's begin."""
     folder: str = ""
 
     def __str__(self) -> str:

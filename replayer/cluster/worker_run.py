@@ -72,19 +72,16 @@ PARTS = PARENT / "parts"
 
 @dataclass(frozen=True)
 class WorkerTerms:
-    """What the master told of the run.
-
-    Attributes:
-        keep: Whether, and as what, the folders stay on the targets.
-        turn: How many parts this worker has had, with this one.
-        is_forked: Whether it is a fork of a command, and not the command itself.
-    """
+    """What the master told of the run."""
 
     number: int
     workers: int
     keep: Keep | None
+    """Whether, and as what, the folders stay on the targets."""
     turn: int
+    """How many parts this worker has had, with this one."""
     is_forked: bool
+    """Whether it is a fork of a command, and not the command itself."""
 
 
 OWN = frozenset(

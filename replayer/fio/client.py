@@ -128,11 +128,7 @@ class FioDeadline:
 
 @dataclass
 class _ActiveFio:
-    """A fio that runs.
-
-    Attributes:
-        is_broken: Whether what it prints can be neither read nor kept.
-    """
+    """A fio that runs."""
 
     segment: ScheduledSegment
     file: JobFile
@@ -140,6 +136,7 @@ class _ActiveFio:
     folder: Path
     last: str | None = None
     is_broken: bool = False
+    """Whether what it prints can be neither read nor kept."""
     overdue: bool = False
     killed: int = 0
 
@@ -174,31 +171,23 @@ class _ActiveFio:
 
 @dataclass(frozen=True)
 class _Ending:
-    """How one fio ended.
-
-    Attributes:
-        errors: By job: the errno that ended it, or that it went on after.
-        steady: By job: what fio says of its steady state.
-        hung: Whether processes were left behind in the kernel.
-        given_up: Processes that did not end when they were asked to.
-    """
+    """How one fio ended."""
 
     messages: tuple[str, ...]
     errors: dict[str, int]
+    """By job: the errno that ended it, or that it went on after."""
     steady: dict[str, Mapping[str, Any]]
+    """By job: what fio says of its steady state."""
     hung: bool
+    """Whether processes were left behind in the kernel."""
     overdue: bool
     given_up: int
+    """Processes that did not end when they were asked to."""
 
 
 @dataclass
 class FioClient(LoadClient):
-    """fio on the targets of a baseline.
-
-    Attributes:
-        given_up: Processes that took too long and did not end when they were asked to: their last
-            I/Os are in no figure.
-    """
+    """fio on the targets of a baseline."""
 
     program: Program
     files: tuple[JobFile, ...]
@@ -211,6 +200,8 @@ class FioClient(LoadClient):
     health_meter: JobHealth = field(default_factory=JobHealth)
     warnings: list[RunWarning] = field(default_factory=list)
     given_up: int = 0
+    """Processes that took too long and did not end when they were asked to: their last I/Os are in
+    no figure."""
     turns: int = 0
     _launch: Launch | None = None
     _active: _ActiveFio | None = None

@@ -19,15 +19,12 @@ _WRITE_ONLY = frozenset({"write", "randwrite", "trimwrite", "randtrimwrite"})
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a job behind which, or before which, it does something else.
-
-    Attributes:
-        ops: What it does in it.
-        ran_ms: How long it has been doing so.
-    """
+    """A part of a job behind which, or before which, it does something else."""
 
     ops: frozenset[str]
+    """What it does in it."""
     ran_ms: int
+    """How long it has been doing so."""
 
 
 def verifies_after(section: Section) -> bool:

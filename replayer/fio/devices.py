@@ -21,16 +21,13 @@ from replayer.run.targets import MountError, TargetError, explain
 
 @dataclass(frozen=True)
 class Device:
-    """A block device.
-
-    Attributes:
-        path: Where it is itself: what the user wrote may be a link, and relative.
-        expendable: Whether its data may be overwritten.
-    """
+    """A block device."""
 
     path: Path
+    """Where it is itself: what the user wrote may be a link, and relative."""
     size_bytes: int
     expendable: bool
+    """Whether its data may be overwritten."""
 
 
 def parse_devices(words: Sequence[str], expendable: Sequence[str]) -> dict[str, Device]:

@@ -28,19 +28,16 @@ MOST_LINES = 4_000_000  # of one document: 4,096 jobs of about 1,000 lines
 
 @dataclass(frozen=True)
 class Launch:
-    """How fio is started.
-
-    Attributes:
-        folder: Where it works: file names are relative.
-        may_write: False adds --readonly, with which fio refuses every job that writes.
-        device: The block device that it works on; None: on files of its folder.
-    """
+    """How fio is started."""
 
     program: Program
     jobs: Path
     folder: Path
+    """Where it works: file names are relative."""
     may_write: bool = True
+    """False adds --readonly, with which fio refuses every job that writes."""
     device: Path | None = None
+    """The block device that it works on; None: on files of its folder."""
 
     @property
     def words(self) -> list[str]:

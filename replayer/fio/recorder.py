@@ -37,14 +37,11 @@ class Gain:
 
 @dataclass
 class _Job:
-    """What was recorded of a job of the fio that runs now.
-
-    Attributes:
-        ran_ms: How long each of its stages had lasted by then.
-    """
+    """What was recorded of a job of the fio that runs now."""
 
     end_s: float
     ran_ms: list[int]
+    """How long each of its stages had lasted by then."""
     shares: Mapping[str, Share] = field(default_factory=dict)
 
 

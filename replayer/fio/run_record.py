@@ -23,40 +23,33 @@ from replayer.verdict.threshold import with_default
 
 @dataclass(frozen=True)
 class Size:
-    """How large a job's files are made: so many bytes, or a share of the free space.
-
-    Attributes:
-        size_bytes: Of each process; None where it is a share.
-        share: Of the free space of the fullest target, for all processes of a job together.
-    """
+    """How large a job's files are made: so many bytes, or a share of the free space."""
 
     size_bytes: int | None
+    """Of each process; None where it is a share."""
     share: float | None
+    """Of the free space of the fullest target, for all processes of a job together."""
 
 
 @dataclass(frozen=True)
 class BaselineOrder:
-    """The order.
-
-    Attributes:
-        targets: ``[NAME=]PATH`` each.
-        devices: ``[NAME=]/dev/…`` each.
-        expendable: Devices whose data may be overwritten, exactly as in ``devices``.
-        size: None is left to the job files.
-        runtime_s: Of each job in each round; None is left to the job files.
-        stop_timeout_s: How long fio may take to end after it was asked to, before it is killed.
-        rounds: Turns of each target; None means one for one target, three for several.
-        asks: Whether a person is there who can be asked.
-    """
+    """The order."""
 
     jobs: tuple[str, ...]
     targets: tuple[str, ...]
+    """``[NAME=]PATH`` each."""
     devices: tuple[str, ...] = ()
+    """``[NAME=]/dev/…`` each."""
     expendable: tuple[str, ...] = ()
+    """Devices whose data may be overwritten, exactly as in ``devices``."""
     size: Size | None = None
+    """None is left to the job files."""
     runtime_s: float | None = None
+    """Of each job in each round; None is left to the job files."""
     stop_timeout_s: float = float(DEFAULT_STOP_TIMEOUT_S)
+    """How long fio may take to end after it was asked to, before it is killed."""
     rounds: int | None = None
+    """Turns of each target; None means one for one target, three for several."""
     seed: int = 1
     output: Path | None = None
     thresholds: tuple[str, ...] = ()
@@ -64,6 +57,7 @@ class BaselineOrder:
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
     asks: bool = False
+    """Whether a person is there who can be asked."""
 
 
 _CACHE = (

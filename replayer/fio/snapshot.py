@@ -16,17 +16,14 @@ WAYS = {"read": "read", "write": "write", "trim": "trim", "sync": "fsync"}
 
 @dataclass(frozen=True)
 class Share:
-    """What a job has done in one direction.
-
-    Attributes:
-        times: How many took how long: nanoseconds from submission to completion, or in the call.
-        runtime_ms: How long it has been doing so; 0 of fsyncs, of which fio does not say.
-    """
+    """What a job has done in one direction."""
 
     total: int = 0
     bytes: int = 0
     times: Mapping[int, int] = field(default_factory=dict)
+    """How many took how long: nanoseconds from submission to completion, or in the call."""
     runtime_ms: int = 0
+    """How long it has been doing so; 0 of fsyncs, of which fio does not say."""
 
     @property
     def count(self) -> int:
@@ -36,19 +33,16 @@ class Share:
 
 @dataclass(frozen=True)
 class JobState:
-    """One job.
-
-    Attributes:
-        error: The errno that ended it, or 0.
-        errors: I/Os that failed, where it was told to go on.
-        steady: What fio says of the steady state, if it was asked for.
-    """
+    """One job."""
 
     name: str
     shares: Mapping[str, Share]
     error: int
+    """The errno that ended it, or 0."""
     errors: int
+    """I/Os that failed, where it was told to go on."""
     steady: Mapping[str, Any] | None
+    """What fio says of the steady state, if it was asked for."""
 
     @property
     def runtime_ms(self) -> int:

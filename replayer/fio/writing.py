@@ -26,16 +26,13 @@ _SEED_MASK = 2**63 - 1  # fio 3.33 reads it as a signed number
 
 @dataclass(frozen=True)
 class Scale:
-    """What the command line changes in every job; None is left to the file.
-
-    Attributes:
-        runtime_s: How long it runs; one that verifies what it wrote: at most.
-        seed: Where random offsets come from: of 64 bits, of which fio takes 63.
-    """
+    """What the command line changes in every job; None is left to the file."""
 
     size_bytes: int | None = None
     runtime_s: float | None = None
+    """How long it runs; one that verifies what it wrote: at most."""
     seed: int = 1
+    """Where random offsets come from: of 64 bits, of which fio takes 63."""
 
 
 def scaled(file: JobFile, scale: Scale) -> JobFile:

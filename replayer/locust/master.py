@@ -110,14 +110,11 @@ FORMS: dict[str, TypeAdapter[Any]] = {
 
 @dataclass
 class Unread:
-    """The messages that were dropped.
-
-    Attributes:
-        first: The first one: whose it was, and what was wrong.
-    """
+    """The messages that were dropped."""
 
     count: int = 0
     first: str = ""
+    """The first one: whose it was, and what was wrong."""
 
     def add(self, who: str, why: str) -> None:
         """Count one; the first is said at once."""

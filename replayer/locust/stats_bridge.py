@@ -31,15 +31,12 @@ class _RecentInterval:
 
 @dataclass
 class MeasuredTime:
-    """The measured time of one target, or of all together.
-
-    Attributes:
-        spans: Each of its segments, from its first interval to its last.
-        recent: The last intervals of these.
-    """
+    """The measured time of one target, or of all together."""
 
     spans: dict[Segment, Span] = field(default_factory=dict)
+    """Each of its segments, from its first interval to its last."""
     recent: deque[_RecentInterval] = field(default_factory=lambda: deque(maxlen=RECENT_INTERVALS))
+    """The last intervals of these."""
 
     def add(self, segments: set[Segment], span: Span) -> None:
         """Add an interval, in which some of its segments were measured."""

@@ -100,13 +100,11 @@ class FileUser(_NativeUser):
                 with self.fs.transaction("save"), self.fs.open("notes.txt", "w") as file:
                     file.write(4096)
                     file.fsync()
-
-    Attributes:
-        fs: The target's files, as this user reaches them.
     """
 
     abstract = True
     fs: FileSystem
+    """The target's files, as this user reaches them."""
 
     def run(self) -> None:  # type: ignore[misc] # the tasks run as ever, inside of it
         """Run the tasks, with a native thread at hand."""

@@ -100,17 +100,14 @@ class Added:
 
 @dataclass(frozen=True)
 class CpuTime(Added):
-    """CPU time of some CPUs, added up.
-
-    Attributes:
-        busy_ns: In which a program ran, or the kernel.
-        stolen_ns: Which the hypervisor gave to other machines.
-        whole_ns: All of it, idle time too.
-    """
+    """CPU time of some CPUs, added up."""
 
     busy_ns: int = 0
+    """In which a program ran, or the kernel."""
     stolen_ns: int = 0
+    """Which the hypervisor gave to other machines."""
     whole_ns: int = 0
+    """All of it, idle time too."""
 
     def shares_beside(self, own_ns: float) -> tuple[float, float] | tuple[None, None]:
         """Return the shares of other programs and of other machines; None: too little is known.

@@ -81,19 +81,16 @@ class Span:
 
 @dataclass(frozen=True)
 class Log:
-    """Everything a log holds, added up.
-
-    Attributes:
-        histograms: One per key, over all intervals.
-        spans: When each segment was recorded.
-        intervals: When each transaction of a segment was recorded.
-        damaged: Lines that were cut short or are not readable.
-    """
+    """Everything a log holds, added up."""
 
     histograms: dict[Key, Histogram]
+    """One per key, over all intervals."""
     spans: dict[Segment, Span]
+    """When each segment was recorded."""
     damaged: int
+    """Lines that were cut short or are not readable."""
     intervals: dict[tuple[Segment, str], frozenset[Span]] = field(default_factory=dict)
+    """When each transaction of a segment was recorded."""
 
 
 def read_log(path: Path) -> Log:
@@ -138,17 +135,14 @@ BINS = BINS_PER_OCTAVE * 47
 
 @dataclass(frozen=True, eq=False)
 class Slices:
-    """One key's counts, as triples of slot, bin and count.
-
-    Attributes:
-        slots: int64: which time slot, counted from 0.
-        bins: int64: which latency bin, see ``bin_ns``.
-        counts: int64: at least 1 each.
-    """
+    """One key's counts, as triples of slot, bin and count."""
 
     slots: Integers
+    """int64: which time slot, counted from 0."""
     bins: Integers
+    """int64: which latency bin, see ``bin_ns``."""
     counts: Integers
+    """int64: at least 1 each."""
 
     def table(self, slots: int, bins: Integers) -> Floats:
         """Return counts as a table: a row for each slot, a column for each of the (sorted) bins."""

@@ -19,26 +19,23 @@ _LEAST_FIELDS = 6
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of mountinfo.
-
-    Attributes:
-        identifier: The mount id; a later mount on the same point has a later line.
-        device: ``major:minor`` of the file system (st_dev).
-        root: What of the file system is seen at ``point`` (``/`` unless bind-mounted).
-        options: Per-mount options, such as ``rw`` and ``noatime``.
-        kind: The file system's type, such as ``nfs4`` or ``fuse.sshfs``.
-        source: Server and path, device, or whatever the file system says.
-        super_options: Options of the file system itself, such as ``vers=4.2`` and ``sync``.
-    """
+    """One line of mountinfo."""
 
     identifier: int
+    """The mount id; a later mount on the same point has a later line."""
     device: str
+    """``major:minor`` of the file system (st_dev)."""
     root: str
+    """What of the file system is seen at ``point`` (``/`` unless bind-mounted)."""
     point: str
     options: tuple[str, ...]
+    """Per-mount options, such as ``rw`` and ``noatime``."""
     kind: str
+    """The file system's type, such as ``nfs4`` or ``fuse.sshfs``."""
     source: str
+    """Server and path, device, or whatever the file system says."""
     super_options: tuple[str, ...]
+    """Options of the file system itself, such as ``vers=4.2`` and ``sync``."""
 
 
 def load_mountinfo() -> tuple[Mount, ...]:

@@ -107,42 +107,36 @@ class LostLines(Frozen):
 
 @dataclass(frozen=True)
 class Ending:
-    """How a segment came to its end.
-
-    Attributes:
-        end_s: From when on no transaction began.
-        unbegun: Transactions that were due before and never began.
-    """
+    """How a segment came to its end."""
 
     end_s: float
+    """From when on no transaction began."""
     unbegun: int
+    """Transactions that were due before and never began."""
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """All that a run left behind.
-
-    Attributes:
-        status: As in run.json; ``killed`` when it says running and the process is gone (of one in
-            another PID namespace that is not known).
-        log: The histograms, added up per key.
-        endings: How each came to its end, where that is known.
-        events: events.jsonl, oldest first.
-        losses: What could not be read.
-        damage: Which files are missing, empty or not whole, in sentences.
-    """
+    """All that a run left behind."""
 
     folder: Path
     run: Run
     status: Literal["running", "finished", "interrupted", "failed", "killed"]
+    """As in run.json; ``killed`` when it says running and the process is gone (of one in another
+    PID namespace that is not known)."""
     log: Log
+    """The histograms, added up per key."""
     bytes: Mapping[Key, int]
     seconds: Mapping[Key, Seconds]
     spans: Mapping[Segment, Span]
     endings: Mapping[Segment, Ending]
+    """How each came to its end, where that is known."""
     events: tuple[Event, ...]
+    """events.jsonl, oldest first."""
     losses: LostLines
+    """What could not be read."""
     damage: tuple[str, ...]
+    """Which files are missing, empty or not whole, in sentences."""
 
     @cached_property
     def plan(self) -> Mapping[str, Any] | None:

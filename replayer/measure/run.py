@@ -122,12 +122,7 @@ class Headline(Frozen):
 
 
 class BaselineFigure(Frozen):
-    """A figure of a target beside that of the kept run.
-
-    Attributes:
-        ratio: How many times as long it takes now; null: it took no time.
-        low: Of the ratio's 95 % interval; null: too little was measured.
-    """
+    """A figure of a target beside that of the kept run."""
 
     target: str
     what: str
@@ -135,7 +130,9 @@ class BaselineFigure(Frozen):
     before_ns: float
     after_ns: float
     ratio: float | None
+    """How many times as long it takes now; null: it took no time."""
     low: float | None
+    """Of the ratio's 95 % interval; null: too little was measured."""
     high: float | None
     outcome: Outcome
 

@@ -32,14 +32,11 @@ class FolderRefusedError(ReplayerError):
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A folder that one run writes into.
-
-    Attributes:
-        id: The run's id, such as ``20261121T024839-ab12``.
-    """
+    """A folder that one run writes into."""
 
     path: Path
     id: str
+    """The run's id, such as ``20261121T024839-ab12``."""
 
     def write_plan(self, document: bytes) -> None:
         """Write plan.json, atomically.

@@ -108,20 +108,17 @@ _Part = tuple[str, str | None]
 
 @dataclass(frozen=True)
 class _Time:
-    """How long was measured.
-
-    Attributes:
-        whole_s: All of it: what rates are per second of.
-        own: When each transaction ran where they did so in turn, and each op in it; None where all
-            ran all the time.
-        drain_s: What the last transactions took to end when none began any more; None: not known.
-        unbegun: Transactions that were due in it and never began.
-    """
+    """How long was measured."""
 
     whole_s: float
+    """All of it: what rates are per second of."""
     own: Mapping[_Part, tuple[Span, ...]] | None = None
+    """When each transaction ran where they did so in turn, and each op in it; None where all ran
+    all the time."""
     drain_s: float | None = None
+    """What the last transactions took to end when none began any more; None: not known."""
     unbegun: int = 0
+    """Transactions that were due in it and never began."""
 
     def of(self, parts: Iterable[_Part]) -> float:
         """Return the time in which these ran; what they did side by side counts once."""

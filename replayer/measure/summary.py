@@ -176,15 +176,12 @@ _POWERS = {"k": 1, "m": 2, "g": 3}
 
 @dataclass(frozen=True)
 class Sweep:
-    """The transactions of one stem.
-
-    Attributes:
-        stem: What their names have in common.
-        sizes: Size in bytes of each transaction, by its name, smallest first.
-    """
+    """The transactions of one stem."""
 
     stem: str
+    """What their names have in common."""
     sizes: Mapping[str, int]
+    """Size in bytes of each transaction, by its name, smallest first."""
 
     @property
     def labels(self) -> dict[str, str]:

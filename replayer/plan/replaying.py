@@ -27,27 +27,24 @@ SPEEDS = (0.01, 10_000.0)
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """How a trace is to be replayed.
-
-    Attributes:
-        pace: How events, and with ``open`` requests, follow each other.
-        speed: 1 is as recorded, 2 twice as fast; None: nothing was said.
-        rate: Requests that arrive a second (``open`` only); None: as recorded.
-        loops: How often each user does all of it; None: once, or until the time is over.
-        requests: Weights by label; None: the whole trace.
-        users: None: one; with ``open`` as many as threads were recorded.
-        seed: What every random draw comes from.
-        duration_ns: Measured time of a segment, or None.
-    """
+    """How a trace is to be replayed."""
 
     pace: Pace = "closed"
+    """How events, and with ``open`` requests, follow each other."""
     speed: float | None = None
+    """1 is as recorded, 2 twice as fast; None: nothing was said."""
     rate: float | None = None
+    """Requests that arrive a second (``open`` only); None: as recorded."""
     loops: int | None = None
+    """How often each user does all of it; None: once, or until the time is over."""
     requests: Mapping[str, int] | None = None
+    """Weights by label; None: the whole trace."""
     users: int | None = None
+    """None: one; with ``open`` as many as threads were recorded."""
     seed: int = 1
+    """What every random draw comes from."""
     duration_ns: int | None = None
+    """Measured time of a segment, or None."""
 
 
 class ReplayError(ReplayerError):

@@ -27,17 +27,14 @@ _PERCENTS = {figure.name: figure.percent for figure in FIGURES}
 
 @dataclass(frozen=True)
 class OpenFigure:
-    """A figure that is not decided.
-
-    Attributes:
-        what: Such as ``p95``, or ``login p95`` where transactions are not pooled.
-        width: By what share its ratio may be off; None: there is no interval yet.
-        rounds: How many would decide it, as far as these tell; None: that is not known.
-    """
+    """A figure that is not decided."""
 
     what: str
+    """Such as ``p95``, or ``login p95`` where transactions are not pooled."""
     width: float | None
+    """By what share its ratio may be off; None: there is no interval yet."""
     rounds: int | None
+    """How many would decide it, as far as these tell; None: that is not known."""
 
 
 def plan_looks(most: int) -> tuple[int, ...]:

@@ -64,15 +64,12 @@ _Ratios = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True)
 class Note:
-    """Something to be said, beside the figures.
-
-    Attributes:
-        label: What it is, such as ``because``.
-        text: A sentence.
-    """
+    """Something to be said, beside the figures."""
 
     label: str
+    """What it is, such as ``because``."""
     text: str
+    """A sentence."""
 
     def lines(self, style: Style) -> list[str]:
         """Return it behind its label, folded to the width."""

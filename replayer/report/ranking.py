@@ -355,20 +355,17 @@ def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
 
 @dataclass(frozen=True)
 class RunRanking:
-    """The targets of a run, or of several, beside each other.
-
-    Attributes:
-        figures: Each figure that at least two targets have: all together, transactions, then ops.
-        unranked: For which figures targets have too few samples.
-        mix: What was pooled, in words.
-        pooled: Each target's figures of all transactions; none where there is one kind of them, or
-            where they ran in turn.
-    """
+    """The targets of a run, or of several, beside each other."""
 
     figures: tuple[ComparedFigure, ...]
+    """Each figure that at least two targets have: all together, transactions, then ops."""
     unranked: tuple[Unranked, ...]
+    """For which figures targets have too few samples."""
     mix: str
+    """What was pooled, in words."""
     pooled: tuple[PooledFigures, ...]
+    """Each target's figures of all transactions; none where there is one kind of them, or where
+    they ran in turn."""
 
 
 def rank(record: RunRecord, summary: Summary) -> RunRanking:

@@ -28,17 +28,14 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class KeptRun:
-    """What a run is held against.
-
-    Attributes:
-        name: As it was given.
-        path: Its folder: ``latest`` is another one once this run has begun.
-        tolerance: By what share of its time a figure may be slower.
-    """
+    """What a run is held against."""
 
     name: str
+    """As it was given."""
     path: Path
+    """Its folder: ``latest`` is another one once this run has begun."""
     tolerance: float = TOLERANCE
+    """By what share of its time a figure may be slower."""
 
 
 def check_kept_run(kept: KeptRun, plan: Mapping[str, Any], targets: tuple[str, ...]) -> None:

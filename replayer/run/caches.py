@@ -27,18 +27,15 @@ from replayer.supervisor import give_up_on
 
 @dataclass(frozen=True)
 class CacheProcedure:
-    """How the caches of a target are brought into their state.
-
-    Attributes:
-        words: What is done, as reports say it.
-        prepare: Does it, before each segment on that target.
-        remount_command: Remounts the targets once they are laid out, before the users come; None:
-            they stay mounted.
-    """
+    """How the caches of a target are brought into their state."""
 
     words: str
+    """What is done, as reports say it."""
     prepare: Callable[[TargetDir], None] = lambda _: None
+    """Does it, before each segment on that target."""
     remount_command: str | None = None
+    """Remounts the targets once they are laid out, before the users come; None: they stay
+    mounted."""
 
 
 AS_IS = CacheProcedure("left as they were")

@@ -31,18 +31,15 @@ _get_ident: Callable[[], int] = get_original("_thread", "get_ident")
 
 @dataclass(frozen=True)
 class ClockReading:
-    """What is known at a moment.
-
-    Attributes:
-        now_ns: The run's time.
-        clock_ns: A clock that goes on while the machine sleeps.
-        busy_ns: For how long the thread that has the interpreter most ran or waited for a CPU, and
-            the one that ticks waited for one.
-    """
+    """What is known at a moment."""
 
     now_ns: int
+    """The run's time."""
     clock_ns: int
+    """A clock that goes on while the machine sleeps."""
     busy_ns: int
+    """For how long the thread that has the interpreter most ran or waited for a CPU, and the one
+    that ticks waited for one."""
 
 
 def stood_still_ns(before: ClockReading, after: ClockReading) -> int:

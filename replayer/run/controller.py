@@ -141,25 +141,22 @@ class Looks:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a run is, as the controller needs it.
-
-    Attributes:
-        rounds: Turns of each target.
-        warm_up_ns: Not measured, at the begin of each segment.
-        ends_by_count: Whether a segment ends when its users have done their share.
-        events: How many calls a segment makes, where that is known.
-        looks: None: it ends with its schedule.
-    """
+    """What a run is, as the controller needs it."""
 
     schedule: Sequence[ScheduledSegment]
     rounds: int
+    """Turns of each target."""
     warm_up_ns: int
+    """Not measured, at the begin of each segment."""
     ends_by_count: bool
+    """Whether a segment ends when its users have done their share."""
     events: int | None
+    """How many calls a segment makes, where that is known."""
     stop_timeout_s: float
     progress: ProgressDisplay
     interruption: Interruption
     looks: Looks | None = None
+    """None: it ends with its schedule."""
 
     @classmethod
     def of(cls, request: RunRequest, folder: Path) -> "Terms":

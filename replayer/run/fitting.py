@@ -45,14 +45,11 @@ class ReplayFailedError(ReplayerError):
 
 @dataclass(frozen=True)
 class FitOrder:
-    """What was asked for.
-
-    Attributes:
-        target: A folder on the file system where the command was recorded.
-    """
+    """What was asked for."""
 
     trace: TraceFacts
     target: Path
+    """A folder on the file system where the command was recorded."""
     rounds: int
     say: Callable[[str], None]
 

@@ -27,15 +27,12 @@ def is_transaction(row: Row) -> bool:
 
 @dataclass
 class LiveLine:
-    """One transaction on one target.
-
-    Attributes:
-        times: Of those that succeeded, as in reports.
-        errors: Those that failed.
-    """
+    """One transaction on one target."""
 
     times: Histogram = field(default_factory=Histogram)
+    """Of those that succeeded, as in reports."""
     errors: int = 0
+    """Those that failed."""
 
     @property
     def count(self) -> int:
@@ -52,19 +49,16 @@ class LiveLine:
 
 @dataclass
 class Ledger:
-    """The running sum.
-
-    Attributes:
-        lines: By target and transaction.
-        errors: Calls that failed, by transaction, op and outcome.
-        calls: Calls that were made, of all phases.
-        measured_calls: Those of the measured phases.
-    """
+    """The running sum."""
 
     lines: dict[tuple[int, str], LiveLine] = field(default_factory=dict)
+    """By target and transaction."""
     errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    """Calls that failed, by transaction, op and outcome."""
     calls: int = 0
+    """Calls that were made, of all phases."""
     measured_calls: int = 0
+    """Those of the measured phases."""
     _recent: deque[tuple[float, int]] = field(
         default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
     )

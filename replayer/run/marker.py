@@ -33,14 +33,11 @@ _MODE = 0o600  # as the engine makes it
 
 @dataclass(frozen=True)
 class Owner:
-    """The run that a folder is of.
-
-    Attributes:
-        elsewhere: Where that is, if it cannot be seen from here whether it goes on; else empty.
-    """
+    """The run that a folder is of."""
 
     process: Process
     elsewhere: str = ""
+    """Where that is, if it cannot be seen from here whether it goes on; else empty."""
 
     @property
     def is_another(self) -> bool:
@@ -155,15 +152,12 @@ Identity = tuple[int, int]
 
 @dataclass(frozen=True)
 class Loss:
-    """What became of a folder, or of its marker.
-
-    Attributes:
-        says: In a sentence.
-        remedy: What that leaves to be done, in a line.
-    """
+    """What became of a folder, or of its marker."""
 
     says: str
+    """In a sentence."""
     remedy: str
+    """What that leaves to be done, in a line."""
 
 
 def identify(path: str) -> Identity:

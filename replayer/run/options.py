@@ -58,26 +58,23 @@ def locust_words(arguments: argparse.Namespace, options: LocustOptions) -> list[
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Which trace is replayed, and how.
-
-    Attributes:
-        pace: How its events, and with ``open`` its requests, follow each other.
-        speed: 1 is as recorded; None: nothing was said.
-        rate: Arrivals, such as ``50/s``; None: as recorded.
-        loops: How often each user does all of it; None: once, or until the time is over.
-        requests: ``LABEL`` or ``LABEL=WEIGHT`` each, empty for all; None: the whole trace.
-        check_order: Whether the order of events is held against the trace's afterwards.
-        event_log: Where the times of all events are kept; None: in the run folder, if needed.
-    """
+    """Which trace is replayed, and how."""
 
     trace: str
     pace: Pace = "closed"
+    """How its events, and with ``open`` its requests, follow each other."""
     speed: float | None = None
+    """1 is as recorded; None: nothing was said."""
     rate: str | None = None
+    """Arrivals, such as ``50/s``; None: as recorded."""
     loops: int | None = None
+    """How often each user does all of it; None: once, or until the time is over."""
     requests: tuple[str, ...] | None = None
+    """``LABEL`` or ``LABEL=WEIGHT`` each, empty for all; None: the whole trace."""
     check_order: bool = False
+    """Whether the order of events is held against the trace's afterwards."""
     event_log: Path | None = None
+    """Where the times of all events are kept; None: in the run folder, if needed."""
 
     @classmethod
     def read(cls, parsed: argparse.Namespace) -> "ReplaySettings | None":
@@ -216,53 +213,50 @@ DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a perso
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was asked to do, by the command line or by the page's form.
-
-    Attributes:
-        users: How many; None is left to the scenario.
-        spawn_rate: How many users arrive a second; None is left to the scenario.
-        run_time_s: Measured time per target; None is left to the scenario.
-        scenario: A scenario's file or name; None when a trace is replayed, or when all users come
-            from a locustfile.
-        replay: The trace to replay and how; None when there is none.
-        targets: ``[NAME=]PATH[,PATH…]`` each; empty means a fresh folder under ./replayer-data.
-        cache: State of the caches before each segment; None means what the scenario says.
-        rounds: Turns of each target; None means one for one target, of several until they decide.
-        precision: By what share a ratio may be off that decides; None means the default.
-        budget_s: Time for that, of all targets together; None means the default.
-        ends_early: Whether it may end once it has decided.
-        changes: ``KEY=VALUE`` each, laid over the scenario.
-        keep: Leave the folders: laid out for another run, or as the users left them.
-        reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
-        asks: Whether a person is there who can be asked.
-        output: The run folder; None means a new one under ``runs``.
-        runs: Where new run folders are made; None means ./replayer-runs.
-    """
+    """What a run was asked to do, by the command line or by the page's form."""
 
     users: int | None = None
+    """How many; None is left to the scenario."""
     spawn_rate: float | None = None
+    """How many users arrive a second; None is left to the scenario."""
     run_time_s: int | None = None
+    """Measured time per target; None is left to the scenario."""
     scenario: str | None = None
+    """A scenario's file or name; None when a trace is replayed, or when all users come from a
+    locustfile."""
     replay: ReplaySettings | None = None
+    """The trace to replay and how; None when there is none."""
     targets: tuple[str, ...] = ()
+    """``[NAME=]PATH[,PATH…]`` each; empty means a fresh folder under ./replayer-data."""
     cache: CacheState | None = None
+    """State of the caches before each segment; None means what the scenario says."""
     remount_command: str | None = None
     rounds: int | None = None
+    """Turns of each target; None means one for one target, of several until they decide."""
     precision: float | None = None
+    """By what share a ratio may be off that decides; None means the default."""
     budget_s: int | None = None
+    """Time for that, of all targets together; None means the default."""
     ends_early: bool = True
+    """Whether it may end once it has decided."""
     seed: int | None = None
     changes: tuple[str, ...] = ()
+    """``KEY=VALUE`` each, laid over the scenario."""
     keep: Keep | None = None
+    """Leave the folders: laid out for another run, or as the users left them."""
     reuse: tuple[str, ...] = ()
+    """``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets."""
     output: Path | None = None
+    """The run folder; None means a new one under ``runs``."""
     runs: Path | None = None
+    """Where new run folders are made; None means ./replayer-runs."""
     thresholds: tuple[str, ...] = ()
     baseline: KeptRun | None = None
     results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
     asks: bool = False
+    """Whether a person is there who can be asked."""
     command: tuple[str, ...] = ()
 
     @classmethod

@@ -44,21 +44,18 @@ class BusyMachineError(ReplayerError):
 
 @dataclass(frozen=True)
 class CpuUse:
-    """What the CPUs that this process may use were used for, while it looked.
-
-    Attributes:
-        cpus: How many CPUs it may use.
-        quota: How many CPUs' time a cgroup gives it; None: it sets no quota.
-        others: The share of other programs, of all of these CPUs.
-        stolen: That of other machines on the same host.
-        programs: By name: how many CPUs' time a program used, the busiest first.
-    """
+    """What the CPUs that this process may use were used for, while it looked."""
 
     cpus: int
+    """How many CPUs it may use."""
     quota: float | None = None
+    """How many CPUs' time a cgroup gives it; None: it sets no quota."""
     others: float = 0.0
+    """The share of other programs, of all of these CPUs."""
     stolen: float = 0.0
+    """That of other machines on the same host."""
     programs: Mapping[str, float] = field(default_factory=dict)
+    """By name: how many CPUs' time a program used, the busiest first."""
 
     @property
     def leaves_hardly_any(self) -> bool:

@@ -63,11 +63,7 @@ class RunRequest:
 
 @dataclass(frozen=True)
 class PreparedRun:
-    """A run that is ready for its users.
-
-    Attributes:
-        restless: Whether running changes what was laid out.
-    """
+    """A run that is ready for its users."""
 
     request: RunRequest
     target_dirs: tuple[TargetDir, ...]
@@ -76,6 +72,7 @@ class PreparedRun:
     engine: Engine
     overhead_ns: float
     restless: bool
+    """Whether running changes what was laid out."""
 
 
 def chosen_targets(settings: Settings) -> tuple[NamedTarget, ...]:
@@ -185,16 +182,13 @@ def start_engine(
 
 @dataclass(frozen=True)
 class Leftovers:
-    """What is still on the targets, each in a line.
-
-    Attributes:
-        left: Because it could not be removed.
-        losses: What was taken away from the targets meanwhile, in sentences.
-    """
+    """What is still on the targets, each in a line."""
 
     kept: tuple[str, ...]
     left: tuple[str, ...]
+    """Because it could not be removed."""
     losses: tuple[str, ...] = ()
+    """What was taken away from the targets meanwhile, in sentences."""
 
 
 def find_losses(session: PreparedRun, *, hung: bool) -> tuple[str, ...]:

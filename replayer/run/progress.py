@@ -36,13 +36,10 @@ Report = Callable[[int, int, int], None]
 
 @dataclass(frozen=True)
 class Hang:
-    """A call that does not come back.
-
-    Attributes:
-        call: Whose, which and on what.
-    """
+    """A call that does not come back."""
 
     call: str
+    """Whose, which and on what."""
     age_s: float
 
     def __str__(self) -> str:
@@ -51,26 +48,23 @@ class Hang:
 
 @dataclass(frozen=True)
 class Tick:
-    """The state of a running segment.
-
-    Attributes:
-        phase: Such as ``round 1 of 3, nfs, measured``.
-        left_s: Time left in the segment; None when transactions end it.
-        done_share: How much of a segment that ends by itself is done, where it is known.
-        more_s: About how long the run takes until it has decided, where that is known.
-        laid_out_bytes: How much is written of the files that a job lays out before it begins.
-    """
+    """The state of a running segment."""
 
     phase: str
+    """Such as ``round 1 of 3, nfs, measured``."""
     users: int
     left_s: float | None
+    """Time left in the segment; None when transactions end it."""
     ledger: Ledger
     targets: tuple[str, ...]
     hanging: tuple[Hang, ...] = ()
     done_share: float | None = None
+    """How much of a segment that ends by itself is done, where it is known."""
     laid_out_bytes: int | None = None
+    """How much is written of the files that a job lays out before it begins."""
     target: int = 0
     more_s: float | None = None
+    """About how long the run takes until it has decided, where that is known."""
 
 
 class ProgressDisplay:

@@ -189,14 +189,11 @@ _OWN = re.compile(r"~\d+(\.\d+)?(/|$)")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What went on beside an event.
-
-    Attributes:
-        requests: Whether requests of the trace were replayed apart from each other.
-    """
+    """What went on beside an event."""
 
     users: int
     requests: bool
+    """Whether requests of the trace were replayed apart from each other."""
 
 
 @dataclass(frozen=True)

@@ -50,16 +50,13 @@ def check_thresholds(
 
 @dataclass(frozen=True)
 class Shown:
-    """What came of showing results.
-
-    Attributes:
-        problems: What could not be read, kept, written or printed.
-        verdict: What the run proves; None where that is not known.
-    """
+    """What came of showing results."""
 
     exit_code: int
     problems: tuple[ReplayerError, ...] = ()
+    """What could not be read, kept, written or printed."""
     verdict: Literal["pass", "fail", "inconclusive"] | None = None
+    """What the run proves; None where that is not known."""
     why: str = ""
 
 

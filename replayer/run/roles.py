@@ -55,20 +55,17 @@ def add_fleet_options(parser: Parser) -> None:
 
 @dataclass(frozen=True)
 class ClusterSettings:
-    """What master and workers were asked to do.
-
-    Attributes:
-        within_s: For how long; 0: until they are there.
-        timeout_s: After which silence a worker or master is lost.
-        is_forked: Whether this worker is a fork of a command, and not the command itself.
-    """
+    """What master and workers were asked to do."""
 
     forks: int = 0
     expect_workers: int = 1
     within_s: float = 0.0
+    """For how long; 0: until they are there."""
     timeout_s: float = DEFAULT_TIMEOUT_S
+    """After which silence a worker or master is lost."""
     on_lost_worker: OnLostWorker = "fail"
     is_forked: bool = False
+    """Whether this worker is a fork of a command, and not the command itself."""
     has_page: bool = False
 
     @classmethod

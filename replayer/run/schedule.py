@@ -14,18 +14,15 @@ ROUNDS_OF_SEVERAL = 3  # chosen: the fewest that give a median and a spread
 
 @dataclass(frozen=True)
 class ScheduledSegment:
-    """One turn of one target.
-
-    Attributes:
-        round: From 0.
-        duration_ns: Measured time; None when the users' transactions end it.
-        title: What progress calls the measured phase, if it has a name of its own.
-    """
+    """One turn of one target."""
 
     target: int
     round: int
+    """From 0."""
     duration_ns: int | None
+    """Measured time; None when the users' transactions end it."""
     title: str = "measured"
+    """What progress calls the measured phase, if it has a name of its own."""
 
 
 def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:

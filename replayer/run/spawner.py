@@ -39,21 +39,18 @@ class RunStatistics(TransactionListeners, Protocol):
 
 
 class Spawner(Protocol):
-    """Starts the users of one run.
-
-    Attributes:
-        is_shaped: Whether a load shape decides how many users there are.
-        has_scenario_users: Whether users of the scenario take part.
-        has_file_users: Whether users take part whose Python tasks name transactions.
-        has_python_users: Whether users with Python tasks take part. The engine cannot stop them.
-    """
+    """Starts the users of one run."""
 
     stop_timeout_s: float
 
     is_shaped: bool
+    """Whether a load shape decides how many users there are."""
     has_scenario_users: bool
+    """Whether users of the scenario take part."""
     has_file_users: bool
+    """Whether users take part whose Python tasks name transactions."""
     has_python_users: bool
+    """Whether users with Python tasks take part. The engine cannot stop them."""
 
     @property
     def user_kinds(self) -> tuple[UserKind, ...]:

@@ -114,21 +114,18 @@ class LayoutContext(DirContext):
 
 @dataclass
 class RunDir:
-    """The run's own folder on one target: made, found, wiped, removed.
-
-    Attributes:
-        sandboxes: The folder through each mount point; empty while the mount is taken away.
-        place: Where the folder is, through the first mount point; None: there is none.
-        made_here: Whether this process made the folder, or stands in for a lost one that did.
-        is_hanging: Whether a call on it was given up on: nothing more is asked of it.
-    """
+    """The run's own folder on one target: made, found, wiped, removed."""
 
     target: NamedTarget
     works: DirContext
     sandboxes: list[Sandbox] = field(default_factory=list)
+    """The folder through each mount point; empty while the mount is taken away."""
     place: str | None = None
+    """Where the folder is, through the first mount point; None: there is none."""
     made_here: bool = False
+    """Whether this process made the folder, or stands in for a lost one that did."""
     is_hanging: bool = False
+    """Whether a call on it was given up on: nothing more is asked of it."""
     _made: Identity | None = None
 
     def create(self, run: str, note: str) -> None:
@@ -311,14 +308,11 @@ class RunDir:
 
 @dataclass
 class TargetDir(RunDir):
-    """A run's folder with the files that its plan lays out.
-
-    Attributes:
-        fresh: Whether it holds what the plan lays out, and nothing else.
-    """
+    """A run's folder with the files that its plan lays out."""
 
     works: LayoutContext
     fresh: bool = False
+    """Whether it holds what the plan lays out, and nothing else."""
     _used: bool = False
 
     def join(self, name: str) -> None:

@@ -79,15 +79,12 @@ _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
 
 @dataclass(frozen=True)
 class NamedTarget:
-    """A name and the folders it is reached through, one for each mount point.
-
-    Attributes:
-        written: The folders as the command line has them, with commas between.
-    """
+    """A name and the folders it is reached through, one for each mount point."""
 
     name: str
     paths: tuple[Path, ...]
     written: str = field(default="", compare=False)
+    """The folders as the command line has them, with commas between."""
 
 
 def parse_targets(words: Sequence[str]) -> tuple[NamedTarget, ...]:

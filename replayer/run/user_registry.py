@@ -24,15 +24,12 @@ class ThreadRefusedError(ReplayerError):
 
 @dataclass(eq=False)
 class UserSlot:
-    """One user's place.
-
-    Attributes:
-        ended: Set when the native thread has ended, or was given up.
-    """
+    """One user's place."""
 
     number: int
     user: object
     ended: Event = field(default_factory=Event)
+    """Set when the native thread has ended, or was given up."""
 
 
 class UserRegistry:

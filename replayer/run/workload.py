@@ -44,26 +44,23 @@ FREE_FORM: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Workload:
-    """A plan and what its scenario says beside it.
-
-    Attributes:
-        source: The scenario or trace as it was given, or the locustfile.
-        duration_ns: Measured time per target, all rounds together; None: until users are done.
-        ramp_up_ns: Time in which the users arrive.
-        thresholds: Texts and where each was written.
-        parts: Datasets of which less than the whole is used.
-        until: When it ends, if that is by what was measured.
-    """
+    """A plan and what its scenario says beside it."""
 
     plan: Plan
     source: str
+    """The scenario or trace as it was given, or the locustfile."""
     duration_ns: int | None
+    """Measured time per target, all rounds together; None: until users are done."""
     ramp_up_ns: int
+    """Time in which the users arrive."""
     cache: CacheState
     thresholds: tuple[tuple[str, str], ...]
+    """Texts and where each was written."""
     pace: str
     parts: tuple[DatasetPart, ...] = ()
+    """Datasets of which less than the whole is used."""
     until: UntilDecided | None = None
+    """When it ends, if that is by what was measured."""
 
     @property
     def events(self) -> int | None:

@@ -101,42 +101,36 @@ class RunWriter:
 
 @dataclass(frozen=True)
 class RunEnding:
-    """How a run ended.
-
-    Attributes:
-        health: What the harness suffered; None if nothing ran.
-        warnings: What a reader of the figures must know beside that.
-        clients: Who measured, where it was several.
-        verification: What reads returned, if that was checked.
-        users: How many there were, where that was not known before.
-        user_kinds: Which they were, where a locustfile brought some.
-        rounds: How many were begun; 0: none.
-    """
+    """How a run ended."""
 
     status: Literal["finished", "interrupted", "failed"]
     health: Health | None = None
+    """What the harness suffered; None if nothing ran."""
     failure: BaseException | None = None
     warnings: tuple[RunWarning, ...] = ()
+    """What a reader of the figures must know beside that."""
     clients: tuple[Client, ...] = ()
+    """Who measured, where it was several."""
     verification: Verification | None = None
+    """What reads returned, if that was checked."""
     losses: tuple[str, ...] = ()
     task_failures: tuple[TaskFailure, ...] = ()
     users: int | None = None
+    """How many there were, where that was not known before."""
     user_kinds: tuple[UserKind, ...] = ()
+    """Which they were, where a locustfile brought some."""
     rounds: int = 0
+    """How many were begun; 0: none."""
 
 
 @dataclass(frozen=True)
 class TargetsAsFound:
-    """The targets of a run as one machine sees them.
-
-    Attributes:
-        procedure: How its caches are brought into their state, in words.
-    """
+    """The targets of a run as one machine sees them."""
 
     targets: tuple[TargetFacts, ...]
     machine: MachineFacts
     procedure: str
+    """How its caches are brought into their state, in words."""
 
 
 def describe_run(

@@ -68,22 +68,19 @@ class Length:
 
 @dataclass(frozen=True)
 class StudyOptions:
-    """How a study is run.
-
-    Attributes:
-        targets: ``[NAME=]PATH`` each, absolute.
-        quick: Whether it must end within three minutes.
-        rounds: Turns of each target; None means one for one target, three for several.
-        steps: How many steps share the time.
-        seconds: How long a quick step measures each target; None: an even share of the time.
-    """
+    """How a study is run."""
 
     targets: tuple[str, ...]
+    """``[NAME=]PATH`` each, absolute."""
     quick: bool
+    """Whether it must end within three minutes."""
     rounds: int | None
+    """Turns of each target; None means one for one target, three for several."""
     steps: int
+    """How many steps share the time."""
     quiet: bool = False
     seconds: int | None = None
+    """How long a quick step measures each target; None: an even share of the time."""
 
     def turns(self, step: StudyStep) -> int:
         """Return how many turns each target has in a step."""

@@ -48,21 +48,18 @@ from replayer.verdict.threshold import (
 
 @dataclass(frozen=True)
 class SubjectCounts:
-    """How many of a subject ended, and how.
-
-    Attributes:
-        count: Those that rates count.
-        errors: What a limit on their number is held against.
-        tries: What shares of errors are of.
-        failed: Those of the tries that failed.
-        rates: By metric, per second; None: no time was measured.
-    """
+    """How many of a subject ended, and how."""
 
     count: int
+    """Those that rates count."""
     errors: int
+    """What a limit on their number is held against."""
     tries: int
+    """What shares of errors are of."""
     failed: int
+    """Those of the tries that failed."""
     rates: dict[str, float | None]
+    """By metric, per second; None: no time was measured."""
 
 
 def count_subject(threshold: Threshold, target: TargetSummary) -> SubjectCounts | None:

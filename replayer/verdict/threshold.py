@@ -75,27 +75,24 @@ class Subject:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A limit that a run has to keep.
-
-    Attributes:
-        text: As it was written.
-        source: Where: a file and line, or the option.
-        target: The one target it is about; None: every one.
-        subject: None: everything together.
-        limit: In nanoseconds, per second, bytes per second, a count, or a share of 1.
-        unit: Which of these.
-        beside: What other thresholds are about and this one is not, where nobody wrote it.
-    """
+    """A limit that a run has to keep."""
 
     text: str
+    """As it was written."""
     source: str
+    """Where: a file and line, or the option."""
     target: str | None
+    """The one target it is about; None: every one."""
     subject: Subject | None
+    """None: everything together."""
     metric: Metric
     comparison: Comparison
     limit: float
+    """In nanoseconds, per second, bytes per second, a count, or a share of 1."""
     unit: Unit
+    """Which of these."""
     beside: tuple[Subject, ...] = ()
+    """What other thresholds are about and this one is not, where nobody wrote it."""
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,13 @@ FIGURES = ("p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns")
 
 @dataclass(frozen=True)
 class Look:
-    """What the page looks at.
-
-    Attributes:
-        after: The last column that it has; -1 for none.
-    """
+    """What the page looks at."""
 
     target: int
     transaction: str | None
     op: str
     after: int
+    """The last column that it has; -1 for none."""
 
 
 def parse_look(sent: Mapping[str, str]) -> Look:

@@ -19,14 +19,11 @@ NS_PER_S = 1e9
 
 @dataclass(frozen=True)
 class Choice:
-    """A scenario that the form offers.
-
-    Attributes:
-        source: Its file or name, as the command line has it; None for users of a locustfile alone.
-    """
+    """A scenario that the form offers."""
 
     name: str
     source: str | None
+    """Its file or name, as the command line has it; None for users of a locustfile alone."""
     changes: tuple[str, ...] = ()
 
 
@@ -35,16 +32,13 @@ TASKS_ALONE = Choice("locustfile", None)
 
 @dataclass(frozen=True)
 class Facts:
-    """What a scenario is.
-
-    Attributes:
-        spawn_rate: Of its own ramp-up.
-    """
+    """What a scenario is."""
 
     name: str
     about: str
     users: int
     spawn_rate: float
+    """Of its own ramp-up."""
 
 
 def offered(settings: Settings, more: Sequence[str]) -> Iterator[Choice]:

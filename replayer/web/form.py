@@ -48,16 +48,13 @@ class ForeignError(ReplayerError):
 
 @dataclass(frozen=True)
 class RunForm:
-    """What the form shows.
-
-    Attributes:
-        settings: The command line's; a run has these but for what the form says.
-        words: What --target or --reuse said, by the target's name.
-    """
+    """What the form shows."""
 
     settings: Settings
+    """The command line's; a run has these but for what the form says."""
     choices: tuple[Choice, ...]
     words: Mapping[str, str]
+    """What --target or --reuse said, by the target's name."""
     runs: Path
 
     @property

@@ -45,28 +45,22 @@ SANDBOX = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a request decides.
-
-    Attributes:
-        endpoint: Flask's name of the view; None when there is none.
-        headers: By name, without regard to case.
-    """
+    """What of a request decides."""
 
     method: str
     endpoint: str | None
+    """Flask's name of the view; None when there is none."""
     scheme: str
     headers: Mapping[str, str]
+    """By name, without regard to case."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """The rules of one process.
-
-    Attributes:
-        hosts: Names under which the page may be reached; empty: any, as a login protects it.
-    """
+    """The rules of one process."""
 
     hosts: frozenset[str]
+    """Names under which the page may be reached; empty: any, as a login protects it."""
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def refusal(self, asked: Asked) -> str | None:

@@ -48,19 +48,16 @@ MOST_NAMED_TRACES = 8
 
 @dataclass(frozen=True)
 class LibraryEntry:
-    """One trace, in words.
-
-    Attributes:
-        name: Such as ``wordpress/front-warm``.
-        note: What was recorded, and how.
-        facts: Label and text of each thing to know.
-        ops: The op mix: name, count and share of the commonest one, of one at most.
-    """
+    """One trace, in words."""
 
     name: str
+    """Such as ``wordpress/front-warm``."""
     note: str
+    """What was recorded, and how."""
     facts: tuple[tuple[str, str], ...]
+    """Label and text of each thing to know."""
     ops: tuple[tuple[str, int, float], ...]
+    """The op mix: name, count and share of the commonest one, of one at most."""
 
 
 def list_traces() -> list[LibraryEntry]:
@@ -146,14 +143,11 @@ class NoRunError(ReplayerError):
 
 @dataclass(frozen=True)
 class Beside:
-    """Runs side by side.
-
-    Attributes:
-        notes: What stands against comparing them.
-    """
+    """Runs side by side."""
 
     comparison: Comparison
     notes: tuple[str, ...]
+    """What stands against comparing them."""
 
 
 def listed_run(folder: Path, name: str) -> Path:

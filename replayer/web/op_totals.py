@@ -38,13 +38,10 @@ def supported(histogram: Histogram) -> dict[str, int | None]:
 
 @dataclass
 class OpLine:
-    """One op of one transaction on one target.
-
-    Attributes:
-        times: Of those that succeeded.
-    """
+    """One op of one transaction on one target."""
 
     times: Histogram = field(default_factory=Histogram)
+    """Of those that succeeded."""
     errors: Counter[str] = field(default_factory=Counter)
     ends: int = 0
     bytes: int = 0
@@ -76,15 +73,12 @@ class _Late:
 
 @dataclass
 class OpTotals:
-    """The running sum of the measured phases.
-
-    Attributes:
-        lines: One for each op of each transaction on each target.
-        active: The targets that had their turn last.
-    """
+    """The running sum of the measured phases."""
 
     lines: dict[Key, OpLine] = field(default_factory=dict)
+    """One for each op of each transaction on each target."""
     active: frozenset[int] = frozenset()
+    """The targets that had their turn last."""
     _recent: dict[int, deque[_Late]] = field(default_factory=dict)
 
     def add(self, interval: Interval) -> None:

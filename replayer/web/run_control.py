@@ -123,24 +123,21 @@ class BusyError(ReplayerError):
 
 @dataclass
 class ActiveRun:
-    """A run and what the page shows of it; it stays until the next one.
-
-    Attributes:
-        run: The run; None while it is laid out and once it is over.
-        why: Why its verdict is what it is, in a sentence.
-        ended_with: What was wrong with the harness, once it is over.
-    """
+    """A run and what the page shows of it; it stays until the next one."""
 
     request: RunRequest
     status: LiveStatus
     op_totals: OpTotals = field(default_factory=OpTotals)
     series: RunSeries = field(default_factory=RunSeries)
     run: ControlledRun | None = None
+    """The run; None while it is laid out and once it is over."""
     folder: Path | None = None
     outcome: str | None = None
     failure: str | None = None
     why: str = ""
+    """Why its verdict is what it is, in a sentence."""
     ended_with: tuple[RunWarning, ...] = ()
+    """What was wrong with the harness, once it is over."""
 
     def watch(self, interval: Interval) -> None:
         """Take what was measured."""
@@ -149,15 +146,12 @@ class ActiveRun:
 
 
 class PageHost(Protocol):
-    """What the page asks of Locust, which serves it and starts the users of its runs.
-
-    Attributes:
-        has_scenario_users: Whether there are users for scenarios and traces.
-        has_targets: Whether users work in this process: workers keep the paths of theirs.
-    """
+    """What the page asks of Locust, which serves it and starts the users of its runs."""
 
     has_scenario_users: bool
+    """Whether there are users for scenarios and traces."""
     has_targets: bool
+    """Whether users work in this process: workers keep the paths of theirs."""
 
     def new_spawner(self) -> Spawner:
         """Return what starts the users of one run."""

@@ -30,38 +30,32 @@ Figure = int | tuple[int, int] | None
 
 @dataclass(frozen=True)
 class Cell:
-    """One op of one transaction in one interval.
-
-    Attributes:
-        times: p50_ns, p95_ns, p99_ns, p99_9_ns and max_ns of those that succeeded.
-        heat: How many fell into each bin; bin b begins at 10 ** (b / BINS_PER_DECADE) ns.
-    """
+    """One op of one transaction in one interval."""
 
     count: int
     errors: int
     bytes: int
     times: dict[str, Figure]
+    """p50_ns, p95_ns, p99_ns, p99_9_ns and max_ns of those that succeeded."""
     heat: tuple[tuple[int, int], ...]
+    """How many fell into each bin; bin b begins at 10 ** (b / BINS_PER_DECADE) ns."""
 
 
 @dataclass(frozen=True)
 class SecondColumn:
-    """One interval.
-
-    Attributes:
-        number: Counted from 0; the page asks for what follows the one it has.
-        end_s: Since the engine's begin.
-        hanging: Most calls that hung at once in it.
-        targets: Whose turn it was.
-    """
+    """One interval."""
 
     number: int
+    """Counted from 0; the page asks for what follows the one it has."""
     end_s: float
+    """Since the engine's begin."""
     seconds: float
     users: int
     measured: bool
     hanging: int
+    """Most calls that hung at once in it."""
     targets: frozenset[int]
+    """Whose turn it was."""
     cells: dict[Key, Cell]
 
     @property
