@@ -15,7 +15,7 @@ counts by target.
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Final, Literal, TypeAlias, final
+from typing import Final, Literal, Self, TypeAlias, final
 
 __all__ = [
     "BUILD_PROFILE",
@@ -26,6 +26,7 @@ __all__ = [
     "Interval",
     "Outcome",
     "Plan",
+    "ProbeRecording",
     "Recording",
     "Row",
     "Sandbox",
@@ -316,10 +317,7 @@ class Engine:
         Recorded as ``warm-up`` for that long, then as ``measured``. When that has lasted for
         ``measured_ns``, no user begins a transaction any more; the segment stays open, for those
         under way. Where transactions come by a schedule, those that began in the warm-up and ended
-        after it are not recorded.
-
-        Raises:
-            RuntimeError: A segment is open.
+        after it are not recorded. RuntimeError: a segment is open.
         """
     def measure(self) -> None:
         """End the warm-up now (all users are there)."""
@@ -379,9 +377,7 @@ class Engine:
         To be asked when no user works there any more. Each file is read through the mount point of
         whoever wrote it last, after fsync and posix_fadvise(DONTNEED). When the time is over, or
         the task is cancelled, the rest is left; ``verification`` tells what was found until then.
-
-        Raises:
-            RuntimeError: The plan does not ask for ``verify``.
+        RuntimeError: the plan does not ask for ``verify``.
         """
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
@@ -394,11 +390,8 @@ class Engine:
         draws are constants or plain numbers (that of ``lseek``'s ``offset`` may be below 0). Events
         of calls on a slot have the path that it was opened by. Ops outside of a transaction are
         recorded under the transaction ``-``. Transaction names are free (at most 256 different
-        ones).
-
-        Raises:
-            ValueError: It is no command; the message names the key and the bound.
-            RuntimeError: The user is not interactive, or its queue is full.
+        ones). ValueError: it is no command; the message names the key and the bound. RuntimeError:
+        the user is not interactive, or its queue is full.
         """
     def drain_outcomes(self) -> list[Outcome]:
         """Answers since the last call, oldest first."""
@@ -434,6 +427,18 @@ class Plan:
     def transactions(self) -> tuple[str, ...]: ...
     @property
     def datasets(self) -> tuple[str, ...]: ...
+
+@final
+class ProbeRecording:
+    """File calls, told by a probe in the kernel (RuntimeError: why it cannot be, what it needs)."""
+
+    def __new__(cls, path: str | PathLike[str], ring_bytes: int, limit_bytes: int) -> Self: ...
+    def arm(self) -> None:
+        """Record the next process that this thread starts, and descendants."""
+    def attach_to(self, processes: Sequence[int]) -> None: ...
+    def progress(self) -> str:
+        """JSON: records, bytes, lost, live (threads), processes, is_full, trouble (of the file)."""
+    def finish(self) -> None: ...
 
 @final
 class Space:
@@ -508,17 +513,13 @@ class Sandbox:
     def create(parent: str, run: str, note: str) -> Sandbox:
         """Create the folder (mode 0700) and its marker ``.replayer-run``, holding ``note`` (JSON).
 
-        Raises:
-            OSError: Parent missing, not a directory, not writable, folder exists.
-            ValueError: ``run`` is not ``[A-Za-z0-9_-]+``.
+        OSError: of the parent, or the folder exists. ValueError: of ``run`` ([A-Za-z0-9_-]+).
         """
     @staticmethod
     def open(path: str) -> Sandbox:
         """Open a folder made by ``create``; one without the marker is refused.
 
-        Raises:
-            OSError: ENOENT, ENOTDIR, ELOOP (a symlink).
-            ValueError: It has no marker, or the marker is not a regular file.
+        OSError: ENOENT, ENOTDIR, ELOOP (a symlink). ValueError: it has no marker (a regular file).
         """
     @property
     def path(self) -> str: ...

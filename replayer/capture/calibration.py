@@ -1,15 +1,17 @@
-"""What strace itself costs on this machine: measured with a program whose calls are known.
+"""What a recorder itself costs on this machine: measured with a program whose calls are known.
 
 dd reads and writes one byte at a time: calls that cost next to nothing. It tells itself how long
 they took without strace, and strace's log tells how long they look with it. The trace carries the
-difference, so that even a short one shows calls and pauses as long as they were.
+difference, so that even a short one shows calls and pauses as long as they were. A recorder that
+stops no program is measured by dd's own clock alone.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +19,11 @@ from statistics import mean, median
 
 from replayer.trace.importing import Probed
 
-__all__ = ["Calibration", "measure_tracer"]
+__all__ = ["Calibration", "measure_probe", "measure_tracer"]
 
 COPIES = 1000  # chosen: each is a read and a write; under strace they take about 50 ms
+PROBE_COPIES = 10_000  # chosen: about 10 ms a turn
+PROBE_TURNS = 5
 FEWEST = 100  # chosen: fewer pairs of lines prove nothing
 LONGEST_SECONDS = 5.0
 LOW = 0.05  # the quantile of the shortest times that the importer takes, too
@@ -79,6 +83,39 @@ def measure_tracer(words: Sequence[str], log: Path) -> Calibration | None:
     )
 
 
+def measure_probe(recording: AbstractContextManager[Callable[[], object]]) -> Calibration | None:
+    """Measure what a recorder adds that stops no program; None where that cannot be measured.
+
+    Args:
+        recording: Gives what has it record the process that is started next.
+    """
+    program = shutil.which("dd")
+    if program is None:
+        return None
+    dd = [program, "if=/dev/zero", "of=/dev/null", "bs=1", f"count={PROBE_COPIES}"]
+    plain_ns = min(_probe_times(dd, lambda: None), default=None)
+    with recording as arm:
+        recorded_ns = min(_probe_times(dd, arm), default=None)
+    if plain_ns is None or recorded_ns is None:
+        return None
+    return Calibration(
+        call_ns=0,
+        gap_ns=max(round(recorded_ns - plain_ns), 0),
+        spread=1000,
+        method=f"measured before the recording with {2 * PROBE_COPIES:,} calls of dd, the fastest "
+        f"of {PROBE_TURNS} turns: {recorded_ns:.0f} ns a call with the recorder and {plain_ns:.0f} "
+        "ns without",
+    )
+
+
+def _probe_times(dd: Sequence[str], arm: Callable[[], object]) -> Iterator[float]:
+    for _ in range(PROBE_TURNS):
+        arm()
+        found = _time_of(_run(dd), PROBE_COPIES)
+        if found is not None:
+            yield found
+
+
 def _run(words: Sequence[str]) -> str:
     try:
         return subprocess.run(  # noqa: S603 - the words are ours, and no shell reads them
@@ -95,10 +132,10 @@ def _run(words: Sequence[str]) -> str:
         return ""
 
 
-def _time_of(told: str) -> float | None:
+def _time_of(told: str, copies: int = COPIES) -> float | None:
     """Return what one call and the loop around it take, from dd's last line."""
     found = _TOOK.search(told)
-    return None if found is None else float(found[1]) * NS / (2 * COPIES)
+    return None if found is None else float(found[1]) * NS / (2 * copies)
 
 
 def _spread(gaps: Sequence[int]) -> int:

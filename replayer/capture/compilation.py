@@ -54,13 +54,15 @@ class Compilation:
     Attributes:
         known: Roots and working directories.
         note: Where the trace comes from.
-        raw: Whether strace's text stays in the trace.
-        calibration: What strace adds, for what the recording itself does not tell.
+        log_format: The importer of the log.
+        raw: Whether the log stays in the trace.
+        calibration: What the recorder adds, for what the recording itself does not tell.
         computed: What the command did beside its calls; None where that is not known.
     """
 
     known: Known
     note: str
+    log_format: str
     raw: RawLog
     calibration: Calibration | None
     computed: ComputeTime | None
@@ -88,7 +90,7 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     return ImportOptions(
         roots=[root.absolute for root in known.roots],
         aliases=[(root.alias, root.absolute) for root in known.roots if root.alias],
-        format="strace",
+        format=compilation.log_format,
         manifest=staging.tree,
         directories=known.directories,
         umasks=known.umasks,
@@ -99,9 +101,9 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     )
 
 
-def way_to_compile(staging: Staging, target: Path, known: Known) -> str:
+def way_to_compile(staging: Staging, target: Path, known: Known, log_format: str) -> str:
     """Return the command that compiles a recording later."""
-    words = ["replayer", "import", *map(str, _logs(staging)), "--format", "strace"]
+    words = ["replayer", "import", *map(str, _logs(staging)), "--format", log_format]
     words += ["--tree", str(staging.tree), "-o", str(target)]
     for task, directory in known.directories:
         words += ["--cwd", str(directory) if task is None else f"{task}={directory}"]
@@ -114,7 +116,7 @@ def way_to_compile(staging: Staging, target: Path, known: Known) -> str:
 
 
 def _logs(staging: Staging) -> list[Path]:
-    return [log for log in (staging.prelude, staging.log) if log.exists() and log.stat().st_size]
+    return [log for log in (staging.prelude, *staging.logs) if log.exists() and log.stat().st_size]
 
 
 def _keep_raw(staging: Staging, folder: Path, progress: Progress) -> None:

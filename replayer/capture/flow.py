@@ -7,13 +7,12 @@ kept, whatever happens afterwards.
 import os
 import shutil
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from replayer.capture.calibration import Calibration, measure_tracer
+from replayer.capture.calibration import Calibration
 from replayer.capture.compilation import (
     Compilation,
     Known,
@@ -21,33 +20,17 @@ from replayer.capture.compilation import (
     way_to_compile,
     write_prelude,
 )
-from replayer.capture.log import StraceLog
-from replayer.capture.order import Attach, CaptureOrder, RecordedCommand
-from replayer.capture.positions import Positions
-from replayer.capture.processes import (
-    ProcessState,
-    ancestors_of,
-    family_of,
-    is_running,
-    read_own_state,
-    read_state,
-    tracer_of,
-)
+from replayer.capture.ebpf import EbpfRecorder
+from replayer.capture.order import Attach, CaptureOrder, RecordedCommand, RecorderChoice
+from replayer.capture.processes import ProcessState, read_own_state
 from replayer.capture.progress import Progress, make_progress, say
-from replayer.capture.recording import StraceRecording, Watch, record_attached, record_command
-from replayer.capture.refusal import NothingRecordedError, TracerError, explain_refusal
+from replayer.capture.recorder import Recorded, Recorder
+from replayer.capture.recording import StraceRecorder, family_to_attach
+from replayer.capture.refusal import NothingRecordedError
 from replayer.capture.roots import Root, check_roots, doubts_of
-from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
+from replayer.capture.sidecar import RecorderState, RootState, Sidecar, TimeState, read_time
 from replayer.capture.signals import Inbox
 from replayer.capture.staging import Staging, make_staging
-from replayer.capture.strace import (
-    Strace,
-    attach_words,
-    find_strace,
-    launch_words,
-    probe_words,
-    try_strace,
-)
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
@@ -55,31 +38,6 @@ from replayer.measure.units import format_bytes, format_count
 from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
-
-
-def family_to_attach(pids: Sequence[int]) -> list[int]:
-    """Return processes and their descendants, each once.
-
-    Raises:
-        ReplayerError: There is no such process, or recording it would record this program.
-        TracerError: One of them is traced by somebody else.
-    """
-    return list(dict.fromkeys(member for pid in pids for member in _family(pid)))
-
-
-def _family(pid: int) -> list[int]:
-    if not is_running(pid):
-        raise ReplayerError(f"-p {pid}: no such process", hint="find it with: pgrep -a NAME")
-    if pid in ancestors_of(os.getpid()):
-        message = f"-p {pid}: this program is a descendant of it and would record itself"
-        raise ReplayerError(message, hint="start the capture from another terminal")
-    family = family_of(pid)
-    for member in family:
-        tracer = tracer_of(member)
-        if tracer:
-            message = f"-p {pid}: process {member} is already traced by process {tracer}"
-            raise TracerError(message, hint="only one program can trace a process")
-    return family
 
 
 def check_command(name: str) -> None:
@@ -105,7 +63,7 @@ class _Capture:
     directory: Path
     target: Path
     roots: tuple[Root, ...]
-    strace: Strace
+    recorder: Recorder
     staging: Staging
     progress: Progress
 
@@ -125,8 +83,7 @@ class _Done:
     """A recording, with what it was made by."""
 
     before: _Before
-    words: tuple[str, ...]
-    recording: StraceRecording
+    recording: Recorded
     log_bytes: int
     cut_bytes: int
     rehearsals: UntracedRuns | None = None
@@ -145,10 +102,14 @@ def capture(order: CaptureOrder) -> int:
     roots = check_roots(order.roots)
     for doubt in doubts_of(roots, target):
         say(f"warning: {doubt}")
-    strace = find_strace()
     staging = make_staging(target, [root.absolute for root in roots])
     progress = make_progress(order.verbosity, sys.stderr)
-    job = _Capture(order, directory, target, roots, strace, staging, progress)
+    try:
+        recorder = choose_recorder(order, staging.folder)
+    except BaseException:
+        staging.remove()
+        raise
+    job = _Capture(order, directory, target, roots, recorder, staging, progress)
     try:
         done = _record(job)
     except BaseException:
@@ -157,30 +118,39 @@ def capture(order: CaptureOrder) -> int:
     return _finish(job, done)
 
 
+def choose_recorder(order: CaptureOrder, folder: Path) -> Recorder:
+    """Return what records, with its log in a folder.
+
+    Raises:
+        TracerError: It cannot be used here.
+    """
+    if order.recorder is RecorderChoice.STRACE:
+        return StraceRecorder(folder, order.limit_bytes)
+    return EbpfRecorder(folder, order.limit_bytes)
+
+
 def _record(job: _Capture) -> _Done:
-    log = StraceLog(job.staging.log, job.order.limit_bytes)
     what = job.order.what
     if isinstance(what, RecordedCommand):
-        return _launch(job, what, log)
-    return _attach(job, what, log)
+        return _launch(job, what)
+    return _attach(job, what)
 
 
-def _launch(job: _Capture, what: RecordedCommand, log: StraceLog) -> _Done:
+def _launch(job: _Capture, what: RecordedCommand) -> _Done:
     check_command(what.command[0])
-    strace = try_strace(job.strace, job.staging.folder)
+    job.recorder.check()
     own = read_own_state()
     rehearsals = _run_untraced(job, what)
     with on_one_cpu(rehearsals) as cpu:
-        measured = _calibrate(job, strace, "command")
+        measured = job.recorder.calibrate("command")
         before = _look(job, () if own is None else (own,), measured)
-        words = launch_words(strace, log.path, what.command)
         with Inbox() as inbox:
-            recording = record_command(words, Watch(log, inbox, job.progress))
-    pid = recording.first_process or 0
+            recorded = job.recorder.record_command(what.command, inbox, job.progress)
+    pid = recorded.first_process or 0
     passed_on = {"pid": pid, "process": pid, "command": what.command}
     states = tuple(state.model_copy(update=passed_on) for state in before.states)
     before = replace(before, states=states)
-    return replace(_done(before, words, recording, log), rehearsals=rehearsals, cpu=cpu)
+    return replace(_done(job, before, recorded), rehearsals=rehearsals, cpu=cpu)
 
 
 def _run_untraced(job: _Capture, what: RecordedCommand) -> UntracedRuns | None:
@@ -190,33 +160,18 @@ def _run_untraced(job: _Capture, what: RecordedCommand) -> UntracedRuns | None:
     return run_untraced(what.command, preparation, what.rehearsals, job.progress)
 
 
-def _attach(job: _Capture, what: Attach, log: StraceLog) -> _Done:
-    family = family_to_attach(what.pids)
-    measured = _calibrate(job, job.strace, "attached")
+def _attach(job: _Capture, what: Attach) -> _Done:
+    family_to_attach(what.pids)
+    measured = job.recorder.calibrate("attached")
     before = _look(job, (), measured)
-    words = attach_words(job.strace, log.path, family)
-    positions = Positions(read_state(family))
     with Inbox() as inbox:
-        watch = Watch(log, inbox, job.progress, positions.note, what.pids)
-        recording = record_attached(words, watch, job.staging.errors)
-    before = replace(before, states=positions.at_begin(log.path))
-    if recording.status != 0 and log.size_bytes == 0:
-        raise explain_refusal(job.staging.errors.read_text(errors="replace").strip())
-    return _done(before, words, recording, log)
+        recorded = job.recorder.record_attached(what.pids, inbox, job.progress)
+    return _done(job, replace(before, states=recorded.states), recorded)
 
 
-def _done(
-    before: _Before, words: Sequence[str], recording: StraceRecording, log: StraceLog
-) -> _Done:
-    cut = log.cut()
-    return _Done(before, tuple(words), recording, log.size_bytes, cut)
-
-
-def _calibrate(
-    job: _Capture, strace: Strace, what: Literal["command", "attached"]
-) -> Calibration | None:
-    log = job.staging.folder / "calibration.strace"
-    return measure_tracer(probe_words(strace, log, what), log)
+def _done(job: _Capture, before: _Before, recorded: Recorded) -> _Done:
+    cut = job.recorder.log.cut()
+    return _Done(before, recorded, job.recorder.log.size_bytes, cut)
 
 
 def _look(
@@ -267,6 +222,7 @@ def _compile(job: _Capture, done: _Done) -> tuple[Sidecar, dict[str, Any]]:
     compilation = Compilation(
         known=_known(job, done.before.states),
         note=_note(job.order),
+        log_format=job.recorder.log_format,
         raw=job.order.raw,
         calibration=done.before.calibration,
         computed=_computed(job, done),
@@ -282,7 +238,9 @@ def _keep_recording(job: _Capture, states: tuple[ProcessState, ...]) -> None:
             job.staging.remove()
         return
     say(f"the recording is kept in {job.staging.folder}; compile it with:")
-    say(f"  {way_to_compile(job.staging, job.target, _known(job, states))}")
+    say(
+        f"  {way_to_compile(job.staging, job.target, _known(job, states), job.recorder.log_format)}"
+    )
 
 
 def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
@@ -297,7 +255,10 @@ def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
 def _computed(job: _Capture, done: _Done) -> ComputeTime | None:
     if done.recording.user_ns is None or done.cut_bytes:
         return None
-    calls, tasks = StraceLog(job.staging.log, job.order.limit_bytes).count_calls()
+    counted = job.recorder.log.count_calls()
+    if counted is None:
+        return None
+    calls, tasks = counted
     runs = done.rehearsals
     if runs is None:
         return {"user_ns": done.recording.user_ns, "calls": calls}
@@ -330,10 +291,11 @@ def _describe(job: _Capture, done: _Done) -> Sidecar:
         processes_before=states,
         roots=tuple(map(_root_state, job.roots, done.before.listed)),
         exclude=job.order.exclude,
-        strace=StraceState(
-            path=job.strace.path,
-            version=job.strace.text,
-            words=done.words,
+        recorder=RecorderState(
+            name=job.recorder.name,
+            path=job.recorder.path,
+            version=job.recorder.version,
+            words=done.recording.words,
             log_bytes=done.log_bytes,
             cut_bytes=done.cut_bytes,
         ),

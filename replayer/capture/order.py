@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["Attach", "CaptureOrder", "RawLog", "RecordedCommand", "Verbosity"]
+__all__ = ["Attach", "CaptureOrder", "RawLog", "RecordedCommand", "RecorderChoice", "Verbosity"]
 
 LIMIT_BYTES = 20 * 10**9  # chosen: about 150 million calls, and a tenth of a usual disk
 
@@ -16,8 +16,16 @@ class Verbosity(Enum):
     QUIET = "quiet"
 
 
+class RecorderChoice(Enum):
+    """What records."""
+
+    AUTO = "auto"
+    EBPF = "ebpf"
+    STRACE = "strace"
+
+
 class RawLog(Enum):
-    """What becomes of strace's own text."""
+    """What becomes of the recorder's own log."""
 
     DROP = "drop"
     KEEP = "keep"
@@ -54,10 +62,11 @@ class CaptureOrder:
         roots: Directories as they were given.
         what: What to record.
         exclude: Globs of what to leave out of the list of the tree.
-        raw: Whether strace's text stays in the trace.
-        limit_bytes: What the text may take on the disk.
+        raw: Whether the recorder's log stays in the trace.
+        limit_bytes: What the log may take on the disk.
         verbosity: Whether a terminal shows progress.
         note: What the recording is of; the command line or process where nothing is said.
+        recorder: What records.
     """
 
     target: Path
@@ -68,3 +77,4 @@ class CaptureOrder:
     limit_bytes: int = LIMIT_BYTES
     verbosity: Verbosity = Verbosity.PROGRESS
     note: str = ""
+    recorder: RecorderChoice = RecorderChoice.STRACE

@@ -8,14 +8,24 @@ import sys
 import time
 from typing import Protocol, TextIO
 
-from replayer.capture.log import StraceLog
 from replayer.capture.order import Verbosity
 from replayer.measure.units import format_bytes, format_count
 
-__all__ = ["Progress", "make_progress", "say"]
+__all__ = ["GrowingLog", "Progress", "make_progress", "say"]
 
 EVERY_NS = 500_000_000
 _CLEAR = "\x1b[K"
+
+
+class GrowingLog(Protocol):
+    """What a recorder writes."""
+
+    @property
+    def size_bytes(self) -> int:
+        """What has been written so far."""
+
+    def estimate_events(self) -> int:
+        """Return about how many calls were recorded."""
 
 
 class Progress(Protocol):
@@ -24,7 +34,7 @@ class Progress(Protocol):
     def line(self, text: str) -> None:
         """Show a line in place of the last one, now and then."""
 
-    def recording(self, log: StraceLog) -> None:
+    def recording(self, log: GrowingLog) -> None:
         """Show time, size and events of a recording."""
 
     def clear(self) -> None:
@@ -50,7 +60,7 @@ class _Silent:
     def line(self, text: str) -> None:
         """Ignore it."""
 
-    def recording(self, log: StraceLog) -> None:
+    def recording(self, log: GrowingLog) -> None:
         """Ignore it."""
 
     def clear(self) -> None:
@@ -72,7 +82,7 @@ class _Shown:
             self._shown_ns = now
             self._write(f"{text}{_CLEAR}\r")
 
-    def recording(self, log: StraceLog) -> None:
+    def recording(self, log: GrowingLog) -> None:
         """Show time, size and events of a recording."""
         if time.monotonic_ns() - self._shown_ns < EVERY_NS:
             return

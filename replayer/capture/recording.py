@@ -1,4 +1,4 @@
-"""One recording: strace beside the command or at a running process, until it ends.
+"""Recording with strace: beside the command or at a running process, until it ends.
 
 How each is ended differs, and matters. A command runs under seccomp's filter: as soon as strace
 lets go of a process, by whatever signal, every recorded call of that process fails with ENOSYS. So
@@ -13,82 +13,100 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import Literal
 
+from replayer.capture.calibration import Calibration, measure_tracer
+from replayer.capture.ending import CommandEnder, Watch, passed_on, send_signal, wait_for_end
 from replayer.capture.log import StraceLog
+from replayer.capture.positions import Positions
 from replayer.capture.processes import (
+    ancestors_of,
     computed_below,
     family_of,
     has_ended,
     is_running,
+    read_state,
     tracees_of,
     tracer_of,
 )
 from replayer.capture.progress import Progress, say
-from replayer.capture.refusal import LostLogError
-from replayer.capture.signals import Inbox, Notice, Sender
+from replayer.capture.recorder import Recorded
+from replayer.capture.refusal import LostLogError, TracerError, explain_refusal
+from replayer.capture.signals import Inbox, Notice
+from replayer.capture.strace import (
+    attach_words,
+    find_strace,
+    launch_words,
+    probe_words,
+    try_strace,
+)
+from replayer.errors import ReplayerError
 from replayer.supervisor import follow
 
-__all__ = ["StraceRecording", "Watch", "record_attached", "record_command"]
+__all__ = ["StraceRecorder", "StraceWatch", "family_to_attach", "record_attached", "record_command"]
 
-TICK_SECONDS = 0.2
-GRACE_NS = 10 * 10**9  # chosen: what processes have to end in after SIGTERM
 SETTLED_NS = 10**9  # chosen: attaching to hundreds of processes takes less
 DETACH_NS = 60 * 10**9  # chosen: a process that hangs in the kernel cannot be let go of before
-_BY_SIGNAL = 128  # shells add it to the number of the signal that ended a command
-_PATIENCE = 2  # signals that a command may ignore before all it started is told
+
+
+def family_to_attach(pids: Sequence[int]) -> list[int]:
+    """Return processes and their descendants, each once.
+
+    Raises:
+        ReplayerError: There is no such process, or recording it would record this program.
+        TracerError: One of them is traced by somebody else.
+    """
+    return list(dict.fromkeys(member for pid in pids for member in _family(pid)))
+
+
+def _family(pid: int) -> list[int]:
+    if not is_running(pid):
+        raise ReplayerError(f"-p {pid}: no such process", hint="find it with: pgrep -a NAME")
+    if pid in ancestors_of(os.getpid()):
+        message = f"-p {pid}: this program is a descendant of it and would record itself"
+        raise ReplayerError(message, hint="start the capture from another terminal")
+    family = family_of(pid)
+    for member in family:
+        tracer = tracer_of(member)
+        if tracer:
+            message = f"-p {pid}: process {member} is already traced by process {tracer}"
+            raise TracerError(message, hint="only one program can trace a process")
+    return family
 
 
 @dataclass(frozen=True)
-class Watch:
-    """What stands around a recording.
+class StraceWatch(Watch):
+    """What stands around a recording of strace.
 
     Attributes:
-        log: What strace writes.
-        inbox: Signals.
-        progress: Who is told.
         attaching: Told strace's number as soon as it begins to attach; may wait until it has.
         pids: The processes that were named, where they are attached to.
     """
 
     log: StraceLog
-    inbox: Inbox
-    progress: Progress
     attaching: Callable[[int], object] | None = None
     pids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class StraceRecording:
-    """What came of it.
+class _TracedFamily:
+    """What strace has started."""
 
-    Attributes:
-        status: The exit status to pass on.
-        first_process: The recorded process; None if nothing was recorded.
-        user_ns: CPU time that the command and all it waited for used outside of the kernel, in
-            steps of 10 ms; None where a process was attached to.
-        remarks: What the user must know about the recording, a sentence each.
-    """
+    strace: int
+    log: StraceLog
 
-    status: int
-    first_process: int | None
-    user_ns: int | None
-    remarks: tuple[str, ...]
+    def command(self) -> int | None:
+        """Return the first of them."""
+        return self.log.first_process()
+
+    def members(self) -> list[int]:
+        """Return those that live."""
+        return tracees_of(self.strace)
 
 
-class _Ender(Protocol):
-    """Decides what happens while a recording runs."""
-
-    def receive(self, notice: Notice) -> None:
-        """Somebody wants it to end."""
-
-    def tick(self) -> bool:
-        """Look after it; False to stop waiting."""
-
-
-def record_command(words: Sequence[str], watch: Watch) -> StraceRecording:
+def record_command(words: Sequence[str], watch: StraceWatch) -> Recorded:
     """Run a command line that launches a command, to the end of all that it starts."""
     with subprocess.Popen(  # noqa: S603 - the user's own words
         words,
@@ -96,24 +114,25 @@ def record_command(words: Sequence[str], watch: Watch) -> StraceRecording:
         close_fds=False,
     ) as strace:
         remarks: list[str] = []
-        _wait(strace, watch, _CommandEnder(strace.pid, watch.log, remarks))
+        family = _TracedFamily(strace.pid, watch.log)
+        wait_for_end(lambda: has_ended(strace.pid), watch, CommandEnder(family, watch.log, remarks))
         # Strace is the command's parent, and is itself known as long as nobody has waited for it.
         user_ns = computed_below(strace.pid)
     status = strace.returncode
     if _is_lost(watch.log):
-        say(f"the command ended with exit status {_passed_on(status)}")
+        say(f"the command ended with exit status {passed_on(status)}")
         raise LostLogError(watch.log.path, watch.log.reason)
     if status < 0 and not watch.log.tells_of_the_commands_death():
         remarks.append(_broken(status, watch.log.first_process()))
-    return StraceRecording(
-        status=_passed_on(status),
+    return Recorded(
+        status=passed_on(status),
         first_process=watch.log.first_process(),
         user_ns=user_ns,
         remarks=tuple(remarks),
     )
 
 
-def record_attached(words: Sequence[str], watch: Watch, errors: Path) -> StraceRecording:
+def record_attached(words: Sequence[str], watch: StraceWatch, errors: Path) -> Recorded:
     """Run a command line that attaches, until the processes end or somebody ends it.
 
     Raises:
@@ -139,24 +158,20 @@ def record_attached(words: Sequence[str], watch: Watch, errors: Path) -> StraceR
     try:
         if watch.attaching is not None:
             watch.attaching(strace.pid)
-        _wait(strace, watch, _AttachedEnder(strace, watch, remarks))
+        ender = _AttachedEnder(strace, watch, remarks)
+        wait_for_end(lambda: has_ended(strace.pid), watch, ender)
     except BaseException:
         _let_go(strace)
         raise
     status = strace.poll()
     if _is_lost(watch.log):
         raise LostLogError(watch.log.path, watch.log.reason)
-    return StraceRecording(
+    return Recorded(
         status=1 if status not in (0, None, -signal.SIGINT, -signal.SIGTERM) else 0,
         first_process=watch.log.first_process(),
         user_ns=None,
         remarks=tuple(remarks),
     )
-
-
-def _passed_on(status: int) -> int:
-    """Return the exit status that a shell would have for what ended so."""
-    return status if status >= 0 else _BY_SIGNAL - status
 
 
 def _is_lost(log: StraceLog) -> bool:
@@ -182,77 +197,12 @@ def _broken(status: int, command: int | None) -> str:
     return f"strace was killed by signal {-status}; the recording stopped{rest}"
 
 
-def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
-    while not has_ended(strace.pid):
-        notice = watch.inbox.wait(TICK_SECONDS)
-        if notice is not None:
-            watch.progress.clear()
-            ender.receive(notice)
-        watch.log.bound()
-        if watch.log.trouble is None:
-            watch.progress.recording(watch.log)
-        if not ender.tick():
-            break
-    watch.progress.clear()
-
-
-class _CommandEnder:
-    """Ends processes and never strace."""
-
-    def __init__(self, strace: int, log: StraceLog, remarks: list[str]) -> None:
-        self._strace = strace
-        self._log = log
-        self._remarks = remarks
-        self._received = 0
-        self._kill_at_ns: int | None = None
-        self._is_told_of_rest = False
-        self._is_told_of_limit = False
-
-    def receive(self, notice: Notice) -> None:
-        """Pass a signal on; the more often it comes, the further it reaches."""
-        self._received += 1
-        command = self._log.first_process()
-        if command is not None and is_running(command) and self._received <= _PATIENCE:
-            if notice.sender is Sender.PROCESS:  # a terminal has told the command itself
-                _send([command], notice.signal)
-            say("waiting for the command to end; the calls recorded so far are kept")
-        elif self._kill_at_ns is None:
-            self._kill_at_ns = time.monotonic_ns() + GRACE_NS
-            say("ending all recorded processes")
-            _send(tracees_of(self._strace), signal.SIGTERM)
-        else:
-            self._kill_at_ns = time.monotonic_ns()
-
-    def tick(self) -> bool:
-        """Say when only children are left, and kill those that have outstayed their grace."""
-        if self._kill_at_ns is not None and time.monotonic_ns() >= self._kill_at_ns:
-            _send(tracees_of(self._strace), signal.SIGKILL)
-            self._kill_at_ns = time.monotonic_ns() + GRACE_NS
-        self._tell_of_rest()
-        if self._log.is_full and not self._is_told_of_limit:
-            self._is_told_of_limit = True
-            say(f"the log {self._log.reason}: recording stops")
-        return True
-
-    def _tell_of_rest(self) -> None:
-        command = self._log.first_process()
-        if self._is_told_of_rest or command is None or is_running(command):
-            return
-        rest = tracees_of(self._strace)
-        if rest:
-            self._is_told_of_rest = True
-            self._remarks.append(
-                f"{len(rest)} processes outlived the command and were recorded until they ended"
-            )
-            numbers = ", ".join(str(pid) for pid in rest[:8])
-            say(f"the command has ended; its descendants are still recorded (process {numbers})")
-            say("Ctrl-C ends these processes; record a service with -p")
-
-
 class _AttachedEnder:
     """Lets go of the processes."""
 
-    def __init__(self, strace: subprocess.Popen[bytes], watch: Watch, remarks: list[str]) -> None:
+    def __init__(
+        self, strace: subprocess.Popen[bytes], watch: StraceWatch, remarks: list[str]
+    ) -> None:
         self._strace = strace
         self._pids = watch.pids
         self._look_at_ns: int | None = time.monotonic_ns() + SETTLED_NS
@@ -265,7 +215,7 @@ class _AttachedEnder:
         if self._give_up_at_ns is None:
             self._detach(signal.SIGINT)
         else:
-            _send([self._strace.pid], signal.SIGTERM)
+            send_signal([self._strace.pid], signal.SIGTERM)
 
     def tick(self) -> bool:
         """Detach at the limit; stop waiting where a process cannot be let go of."""
@@ -298,14 +248,59 @@ class _AttachedEnder:
 
     def _detach(self, number: signal.Signals) -> None:
         self._give_up_at_ns = time.monotonic_ns() + DETACH_NS
-        _send([self._strace.pid], number)
+        send_signal([self._strace.pid], number)
 
 
-def _send(pids: Sequence[int], number: signal.Signals) -> None:
-    for pid in pids:
-        try:
-            os.kill(pid, number)
-        except ProcessLookupError:
-            continue
-        except PermissionError:
-            say(f"process {pid} belongs to another user: it cannot be ended")
+class StraceRecorder:
+    """Records with strace.
+
+    Raises:
+        TracerError: There is no strace that can be used.
+    """
+
+    name: Literal["strace"] = "strace"
+    log_format: Literal["strace"] = "strace"
+
+    def __init__(self, folder: Path, limit_bytes: int) -> None:
+        self._strace = find_strace()
+        self._folder = folder
+        self.log = StraceLog(folder / "log.strace", limit_bytes)
+
+    @property
+    def path(self) -> str:
+        """Its executable."""
+        return self._strace.path
+
+    @property
+    def version(self) -> str:
+        """The version as it is written."""
+        return self._strace.text
+
+    def check(self) -> None:
+        """Really record ``true``, and leave out the filter where it does not work."""
+        self._strace = try_strace(self._strace, self._folder)
+
+    def calibrate(self, what: Literal["command", "attached"]) -> Calibration | None:
+        """Measure what it adds to calls and to the time between them."""
+        log = self._folder / "calibration.strace"
+        return measure_tracer(probe_words(self._strace, log, what), log)
+
+    def record_command(self, command: Sequence[str], inbox: Inbox, progress: Progress) -> Recorded:
+        """Run a command under strace, to the end of all that it starts."""
+        words = launch_words(self._strace, self.log.path, command)
+        return replace(
+            record_command(words, StraceWatch(self.log, inbox, progress)), words=tuple(words)
+        )
+
+    def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
+        """Have strace attach to processes and their descendants, until somebody ends it."""
+        family = family_to_attach(pids)
+        words = attach_words(self._strace, self.log.path, family)
+        positions = Positions(read_state(family))
+        errors = self._folder / "strace.err"
+        watch = StraceWatch(self.log, inbox, progress, positions.note, tuple(pids))
+        recorded = record_attached(words, watch, errors)
+        if recorded.status != 0 and self.log.size_bytes == 0:
+            raise explain_refusal(errors.read_text(errors="replace").strip())
+        states = positions.at_begin(self.log.path)
+        return replace(recorded, words=tuple(words), states=states)

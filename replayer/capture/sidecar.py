@@ -9,25 +9,28 @@ from replayer.capture.processes import ProcessState
 from replayer.capture.untraced_runs import UntracedRuns
 from replayer.measure.facts import Frozen
 
-__all__ = ["FORMAT_VERSION", "RootState", "Sidecar", "StraceState", "TimeState", "read_time"]
+__all__ = ["FORMAT_VERSION", "RecorderState", "RootState", "Sidecar", "TimeState", "read_time"]
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 
 
 class TimeState(Frozen):
-    """One moment on both clocks: strace stamps by the wall clock, durations are monotonic."""
+    """One moment on both clocks: traces have wall times, durations are monotonic."""
 
     wall_ns: int
     monotonic_ns: int
 
 
-class StraceState(Frozen):
-    """The tracer that was used."""
+class RecorderState(Frozen):
+    """What recorded."""
 
+    name: Literal["ebpf", "strace"]
     path: str
+    """Of strace; empty for eBPF, which is part of this program."""
     version: str
+    """Of strace, or of the kernel."""
     words: tuple[str, ...]
-    """The whole command line."""
+    """The whole command line of strace."""
     log_bytes: int
     cut_bytes: int
     """Taken off behind --limit."""
@@ -65,7 +68,7 @@ class Sidecar(Frozen):
     """What the recorded processes held open, and where they stood, before the recording."""
     roots: tuple[RootState, ...]
     exclude: tuple[str, ...]
-    strace: StraceState
+    recorder: RecorderState
     kernel: str = platform.release()
     machine: str = platform.machine()
     user: int = os.geteuid()

@@ -25,9 +25,9 @@ class Staging:
     folder: Path
 
     @property
-    def log(self) -> Path:
-        """What strace writes."""
-        return self.folder / "log.strace"
+    def logs(self) -> list[Path]:
+        """What recorders write, each its own, of which there is one."""
+        return [self.folder / "log.strace", self.folder / "log.bpf"]
 
     @property
     def prelude(self) -> Path:
@@ -45,21 +45,20 @@ class Staging:
         return self.folder / "capture.json"
 
     @property
-    def errors(self) -> Path:
-        """What strace said when it attached."""
-        return self.folder / "strace.err"
-
-    @property
     def holds_recording(self) -> bool:
-        """Whether strace has written anything that can be reached."""
-        try:
-            return self.log.stat().st_size > 0
-        except OSError:
-            return False
+        """Whether a recorder has written anything that can be reached."""
+        return any(map(_has_bytes, self.logs))
 
     def remove(self) -> None:
         """Remove all of it."""
         shutil.rmtree(self.folder)
+
+
+def _has_bytes(log: Path) -> bool:
+    try:
+        return log.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def make_staging(target: Path, roots: Sequence[Path]) -> Staging:

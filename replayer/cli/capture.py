@@ -13,6 +13,7 @@ from replayer.capture.order import (
     CaptureOrder,
     RawLog,
     RecordedCommand,
+    RecorderChoice,
     Verbosity,
 )
 from replayer.errors import ReplayerError
@@ -94,6 +95,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="record this process and its children; repeatable, or PID,PID: all are one trace",
     )
     parser.add_argument(
+        "--recorder",
+        choices=[choice.value for choice in RecorderChoice],
+        default=RecorderChoice.STRACE.value,
+        help="what records (default: strace)",
+    )
+    parser.add_argument(
         "--exclude",
         action="append",
         default=[],
@@ -150,6 +157,7 @@ def run(arguments: argparse.Namespace) -> int:
         limit_bytes=arguments.limit,
         verbosity=Verbosity.QUIET if arguments.quiet else Verbosity.PROGRESS,
         note=arguments.note,
+        recorder=RecorderChoice(arguments.recorder),
     )
     return capture(order)
 

@@ -296,8 +296,8 @@ def test_a_log_over_its_limit_is_cut_and_the_command_goes_on(shell: Shell) -> No
     assert (done.code, done.out) == (0, "done\n")
     assert "recording stops" in done.err
     facts = json.loads((shell.home / "trace/capture.json").read_text())
-    assert 100_000 < facts["strace"]["log_bytes"] <= 200_000
-    assert facts["strace"]["cut_bytes"] > 1_000_000
+    assert 100_000 < facts["recorder"]["log_bytes"] <= 200_000
+    assert facts["recorder"]["cut_bytes"] > 1_000_000
     assert load(shell.home / "trace")["counts"]["lines_not_understood"] == 0
 
 

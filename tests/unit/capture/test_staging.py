@@ -61,9 +61,9 @@ def test_a_trace_that_is_there_or_cannot_be_made_is_refused(tmp_path: Path) -> N
 def test_a_recording_is_what_strace_has_written(tmp_path: Path) -> None:
     staging = make_staging(tmp_path / "trace", [])
     assert not staging.holds_recording
-    staging.log.touch()
+    staging.logs[0].touch()
     assert not staging.holds_recording
-    staging.log.write_text("1 exit_group(0) = ?\n")
+    staging.logs[0].write_text("1 exit_group(0) = ?\n")
     assert staging.holds_recording
 
 

@@ -5,6 +5,7 @@ use pyo3::exceptions::{
 };
 use pyo3::prelude::*;
 use replayer_engine::{Error, Fault};
+use replayer_recorder::RecorderError;
 use replayer_trace::TraceError;
 use std::path::Path;
 
@@ -38,6 +39,14 @@ pub(crate) fn of_trace(error: TraceError) -> PyErr {
         },
         TraceError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
         error => PyValueError::new_err((error.to_string(), error.hint().to_owned())),
+    }
+}
+
+/// Of the recorder: what is missing and what would be needed are a `RuntimeError`; what the kernel says of files keeps its errno.
+pub(crate) fn of_recorder(error: RecorderError) -> PyErr {
+    match error {
+        RecorderError::File { path, source } => of_io(&source, &path),
+        error => PyRuntimeError::new_err((error.to_string(), error.need().to_owned())),
     }
 }
 

@@ -5,6 +5,7 @@ mod error;
 mod folder;
 mod histogram;
 mod record;
+mod recorder;
 mod trace;
 
 use pyo3::prelude::*;
@@ -37,6 +38,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(record::read_slices, m)?)?;
     m.add_class::<record::Row>()?;
     m.add_class::<record::Interval>()?;
+    m.add_class::<recorder::ProbeRecording>()?;
     m.add_class::<engine::Engine>()?;
     m.add_class::<engine::Transaction>()?;
     m.add_class::<engine::Stuck>()?;

@@ -80,6 +80,11 @@ pub fn import(
         ));
     }
     let format = choose(request)?;
+    let exact = format.is_exact.then(|| Request {
+        overhead: request.overhead.as_measured(),
+        ..request.clone()
+    });
+    let request = exact.as_ref().unwrap_or(request);
     let draft = FolderDraft::create(&request.target)?;
     let result = fill(request, format, &draft, progress);
     draft.finish(result)
@@ -248,7 +253,7 @@ fn choose(request: &Request) -> Result<&'static Format, TraceError> {
         )
     } else {
         TraceError::asked(
-            format!("{shown} is not a strace log, fio iolog or dbench loadfile"),
+            format!("{shown} is not a recording, strace log, fio iolog or dbench loadfile"),
             "if it is, name the format with --format",
         )
     })

@@ -26,6 +26,12 @@ impl Input {
         })
     }
 
+    /// A stream, and what to call it.
+    pub(crate) fn of(path: PathBuf, stream: Box<dyn Read>) -> Self {
+        let lines = Lines::of(stream);
+        Self { path, lines }
+    }
+
     /// Go to the next line.
     pub(crate) fn next_line(&mut self) -> Result<Line, TraceError> {
         self.lines.next_line().map_err(TraceError::io(&self.path))

@@ -36,6 +36,7 @@ mod tracker;
 mod tree;
 
 pub use error::TraceError;
+pub use formats::bpf;
 pub use formats::{Applicability, format_names, is_applicable};
 pub use history::history;
 pub use import::{Request, import};

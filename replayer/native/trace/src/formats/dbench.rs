@@ -17,6 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "dbench",
     is_applicable,
     import,
+    is_exact: false,
 };
 
 #[rustfmt::skip]

@@ -17,6 +17,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "fio-iolog",
     is_applicable,
     import,
+    is_exact: false,
 };
 
 fn is_applicable(head: &[u8]) -> Applicability {

@@ -1,5 +1,6 @@
 //! Foreign formats, one importer per file, with one contract.
 
+pub mod bpf;
 pub(crate) mod dbench;
 pub(crate) mod fio_iolog;
 pub(crate) mod strace;
@@ -74,6 +75,8 @@ pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) is_applicable: fn(&[u8]) -> Applicability,
     pub(crate) import: Import,
+    /// Whether its recorder stops no program: times hold no more of it than it measured itself.
+    pub(crate) is_exact: bool,
 }
 
 /// What a log says about time.
@@ -109,7 +112,12 @@ impl ClockKind {
 }
 
 /// All importers, in the order in which they are asked.
-pub(crate) const FORMATS: [Format; 3] = [fio_iolog::FORMAT, dbench::FORMAT, strace::FORMAT];
+pub(crate) const FORMATS: [Format; 4] = [
+    bpf::FORMAT,
+    fio_iolog::FORMAT,
+    dbench::FORMAT,
+    strace::FORMAT,
+];
 
 /// Bytes of a file that decide about its format (chosen).
 pub(crate) const HEAD_BYTES: usize = 64 << 10;

@@ -40,6 +40,21 @@ pub struct TracerOverhead {
     pub computed: Option<ComputeTime>,
 }
 
+impl TracerOverhead {
+    /// What was measured of a recorder that stops no program, and nothing that the log would show: its times are the program's own.
+    pub(crate) fn as_measured(&self) -> Self {
+        let [call_ns, gap_ns] = self
+            .probed
+            .map_or([0; 2], |probe| [probe.call_ns, probe.gap_ns]);
+        Self {
+            call_ns: self.call_ns.or(Some(call_ns)),
+            gap_ns: self.gap_ns.or(Some(gap_ns)),
+            computed: None,
+            ..self.clone()
+        }
+    }
+}
+
 /// What tracing added, by call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct OverheadCosts {
@@ -178,6 +193,16 @@ impl OverheadEstimator {
 
     /// What the tracing cost, unless somebody said it.
     pub(crate) fn costs(&self, asked: &TracerOverhead) -> OverheadCosts {
+        let is_given = asked.call_ns.is_some() && asked.gap_ns.is_some();
+        if is_given && !asked.method.is_empty() {
+            return OverheadCosts {
+                call_ns: asked.call_ns,
+                gap_ns: asked.gap_ns,
+                most_owed_ns: MOST_OWED_NS,
+                method: asked.method.clone(),
+                ..OverheadCosts::default()
+            };
+        }
         let (call_ns, of_calls) = self.call(asked);
         let mut costs = OverheadCosts {
             call_ns,

@@ -106,11 +106,11 @@ fn what_is_no_log_is_refused_by_name() {
     for (text, message) in [
         (
             "once upon a time\n".repeat(100),
-            "is not a strace log, fio iolog or dbench loadfile",
+            "is not a recording, strace log, fio iolog or dbench loadfile",
         ),
         (
             "\n".repeat(1 << 20),
-            "is not a strace log, fio iolog or dbench loadfile",
+            "is not a recording, strace log, fio iolog or dbench loadfile",
         ),
         (String::new(), "is too short to detect its format"),
     ] {

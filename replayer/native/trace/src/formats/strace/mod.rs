@@ -21,6 +21,7 @@ pub(crate) const FORMAT: Format = Format {
     name: "strace",
     is_applicable,
     import: importer::import,
+    is_exact: false,
 };
 
 /// Lines that are looked at, and of which enough must be strace's (chosen).

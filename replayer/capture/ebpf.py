@@ -1,0 +1,235 @@
+"""Recording with eBPF: a probe in the kernel tells of calls, and no program is stopped.
+
+The probe is attached for the time of the recording. It goes when this process ends, however that
+happens; the recorded programs do not notice. A call that the kernel could not tell of is counted,
+and the trace ends before it.
+"""
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Literal, TypedDict
+
+from replayer import _native
+from replayer.capture.calibration import Calibration, measure_probe
+from replayer.capture.ending import CommandEnder, Watch, passed_on, wait_for_end
+from replayer.capture.processes import has_ended, is_running
+from replayer.capture.progress import Progress, say
+from replayer.capture.recorder import Recorded
+from replayer.capture.refusal import LostLogError, TracerError
+from replayer.capture.signals import Inbox
+
+__all__ = ["RING_BYTES", "EbpfRecorder", "check_ebpf"]
+
+RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
+RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
+_NOWHERE = "/dev/null"
+_ENOUGH = 1 << 40
+
+
+def check_ebpf() -> None:
+    """Load and attach the probe for a moment.
+
+    Raises:
+        TracerError: It cannot be used: why, and what would be needed.
+    """
+    _open(_NOWHERE, RING_BYTES, _ENOUGH).finish()
+
+
+def _open(path: str | Path, ring_bytes: int, limit_bytes: int) -> _native.ProbeRecording:
+    try:
+        return _native.ProbeRecording(path, ring_bytes, limit_bytes)
+    except RuntimeError as error:
+        reason, need = error.args
+        raise TracerError(str(reason), hint=f"needed: {need}") from None
+
+
+class _Progress(TypedDict):
+    """How far a recording is (``_native.ProbeRecording.progress``)."""
+
+    records: int
+    bytes: int
+    lost: int
+    live: int
+    processes: list[int]
+    is_full: bool
+    trouble: str | None
+
+
+class ProbeLog:
+    """What the probe tells, in a file that another thread writes.
+
+    Attributes:
+        path: Where it is.
+        limit_bytes: What of it is kept.
+        trouble: Why it cannot be written.
+    """
+
+    def __init__(self, path: Path, limit_bytes: int) -> None:
+        self.path = path
+        self.limit_bytes = limit_bytes
+        self.trouble: str | None = None
+        self._recording: _native.ProbeRecording | None = None
+        self._has_stopped = False
+        self._is_short_of_room = False
+
+    def open(self, ring_bytes: int) -> _native.ProbeRecording:
+        """Begin to write it."""
+        self._recording = _open(self.path, ring_bytes, self.limit_bytes)
+        return self._recording
+
+    def _progress(self) -> _Progress | None:
+        if self._recording is None:
+            return None
+        told: _Progress = json.loads(self._recording.progress())
+        return told
+
+    @property
+    def size_bytes(self) -> int:
+        """What has been written so far."""
+        with suppress(FileNotFoundError):
+            return self.path.stat().st_size
+        return 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more of it is kept."""
+        progress = self._progress()
+        return self._is_short_of_room or (progress is not None and progress["is_full"])
+
+    @property
+    def reason(self) -> str:
+        """Why it is full, in words to follow its name."""
+        if self.trouble is not None:
+            return f"can no longer be written ({self.trouble})"
+        if self._is_short_of_room:
+            return f"leaves less than {RESERVE_BYTES:,} bytes of the disk free"
+        return f"has reached {self.limit_bytes:,} bytes"
+
+    def estimate_events(self) -> int:
+        """Return how many calls were recorded."""
+        progress = self._progress()
+        return 0 if progress is None else progress["records"]
+
+    def bound(self) -> None:
+        """Stop the recording where its file has no more room."""
+        progress = self._progress()
+        if progress is None or self._has_stopped:
+            return
+        self.trouble = progress["trouble"]
+        room = os.statvfs(self.path.parent)
+        self._is_short_of_room = room.f_bavail * room.f_frsize < RESERVE_BYTES
+        if self.is_full:
+            self.stop()
+
+    def stop(self) -> None:
+        """Detach the probe and end the file."""
+        self._has_stopped = True
+        if self._recording is not None:
+            self._recording.finish()
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether nobody is recorded any more."""
+        return self._has_stopped
+
+    def live(self) -> int:
+        """Return how many threads are recorded."""
+        progress = self._progress()
+        return 0 if progress is None or self._has_stopped else progress["live"]
+
+    def processes(self) -> list[int]:
+        """Return the processes that are recorded and live."""
+        progress = self._progress()
+        return [] if progress is None else [pid for pid in progress["processes"] if is_running(pid)]
+
+    def cut(self) -> int:
+        """Return 0: nothing is written behind the limit."""
+        return 0
+
+    def count_calls(self) -> None:
+        """Count nothing: pauses are as they were recorded."""
+
+
+class _Launched:
+    """The recorded command, and what it started."""
+
+    def __init__(self, pid: int, log: ProbeLog) -> None:
+        self._pid = pid
+        self._log = log
+
+    def command(self) -> int:
+        """Return the command."""
+        return self._pid
+
+    def members(self) -> list[int]:
+        """Return those that live."""
+        return self._log.processes()
+
+
+class EbpfRecorder:
+    """Records with the probe in the kernel."""
+
+    name: Literal["ebpf"] = "ebpf"
+    log_format: Literal["bpf"] = "bpf"
+    path = ""
+    version = platform.release()
+
+    def __init__(self, folder: Path, limit_bytes: int, ring_bytes: int = RING_BYTES) -> None:
+        self._ring_bytes = ring_bytes
+        self.log = ProbeLog(folder / "log.bpf", limit_bytes)
+
+    def check(self) -> None:
+        """Load and attach the probe for a moment."""
+        check_ebpf()
+
+    def calibrate(self, _: Literal["command", "attached"]) -> Calibration | None:
+        """Measure what it adds to each call."""
+        return measure_probe(self._record_nowhere())
+
+    @contextmanager
+    def _record_nowhere(self) -> Iterator[Callable[[], None]]:
+        recording = _open(_NOWHERE, self._ring_bytes, _ENOUGH)
+        try:
+            yield recording.arm
+        finally:
+            recording.finish()
+
+    def record_command(self, command: Sequence[str], inbox: Inbox, progress: Progress) -> Recorded:
+        """Run a command, to the end of all that it starts.
+
+        Raises:
+            LostLogError: What was recorded could not be written.
+        """
+        recording = self.log.open(self._ring_bytes)
+        remarks: list[str] = []
+        recording.arm()
+        with subprocess.Popen(  # noqa: S603 - the user's own words
+            command,
+            preexec_fn=inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
+            close_fds=False,
+        ) as child:
+            ender = CommandEnder(_Launched(child.pid, self.log), self.log, remarks)
+            watch = Watch(self.log, inbox, progress)
+            wait_for_end(lambda: has_ended(child.pid) and not self.log.live(), watch, ender)
+        status = passed_on(child.returncode)
+        self._finish(status, remarks)
+        return Recorded(status, child.pid, user_ns=None, remarks=tuple(remarks))
+
+    def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
+        """Record running processes, until they end or somebody ends it."""
+        raise NotImplementedError
+
+    def _finish(self, status: int, remarks: list[str]) -> None:
+        self.log.bound()
+        is_full, reason = self.log.is_full, self.log.reason
+        self.log.stop()
+        if self.log.trouble is not None:
+            say(f"the command ended with exit status {status}")
+            raise LostLogError(self.log.path, reason)
+        if is_full:
+            remarks.append(f"the log {reason}: later calls were not recorded")

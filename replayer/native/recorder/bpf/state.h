@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What is recorded, what is known of recorded tasks, and what the loader and the probe share. */
+#pragma once
+#include "kernel.h"
+
+/* Kinds of records, and flags of one: record.rs */
+enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED };
+enum { PATH_FAULT = 1, SECOND_FAULT = 2, PATH_NULL = 4, SECOND_NULL = 8, AUX_FAULT = 16, AUX_PART = 32, BEGUN_BEFORE = 64 };
+
+/* What is read beside numbers and paths: table.rs */
+enum {
+	NOTHING, STAT, STATX, STAT64, IOVECS, COMPAT_IOVECS, ENTRIES, LOCK, BYTES_32, BYTES_24, BYTES_16, BYTES_8,
+	FOUND_8, FOUND_4, OFFSETS, TEXT, SOCKET, ACCESS_LIST
+};
+enum { EVERY, MAPS_FILE, JOINS };
+
+#define MOST_CALLS 1024 /* 512 of x86-64, then 512 of i386 */
+#define COMPAT 512
+#define TS_COMPAT 2
+#define MAP_ANONYMOUS 0x20
+#define MOST_ENTRIES 2048 /* of one list: 32 KiB, as libraries ask for, hold 1,365 at most; the verifier follows no more than 8,192 branches */
+#define AF_UNIX 1
+#define O_CLOEXEC 02000000
+#define SYSTEM_P 0x702e6d6574737973ULL /* eight letters each, little-endian */
+#define OSIX_ACL 0x6c63615f7869736fULL
+
+/* One call: whether and how it is recorded. The loader fills the table. */
+struct shape {
+	u8 recorded, filter, args, arg[6], path[2], aux, aux_arg, unused[3];
+};
+const volatile struct shape shapes[MOST_CALLS] = {};
+
+struct record {
+	u16 size, nr;
+	u8 kind, flags, aux, args;
+	u32 task;
+	u16 turn, path;
+	u64 start_ns, duration_ns;
+	s64 result;
+};
+
+/* What is known of a recorded task. */
+struct task_state {
+	u64 start_ns, args[6];
+	s32 nr; /* of the call that it is in, or none */
+	u16 turn; /* of its next record */
+	u8 waits_for_exec, entered_before;
+};
+enum { NO_CALL = -1 };
+
+struct {
+	NUMBER(type, MAP_TASK_STORAGE);
+	NUMBER(map_flags, NO_PREALLOC);
+	TYPE(key, int);
+	TYPE(value, struct task_state);
+} tasks SEC(".maps");
+
+struct {
+	NUMBER(type, MAP_RINGBUF);
+	NUMBER(max_entries, 1 << 24);
+} ring SEC(".maps");
+
+/* What the loader and the probe tell each other. */
+struct control {
+	u64 lost, first_lost_ns, live;
+	u32 launcher, unused;
+};
+struct {
+	NUMBER(type, MAP_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct control);
+} controls SEC(".maps");
+
+/* Processes to attach to. */
+struct {
+	NUMBER(type, MAP_HASH);
+	NUMBER(max_entries, 1 << 16);
+	TYPE(key, u32);
+	TYPE(value, u32);
+} wanted SEC(".maps");
+
+/* Room to put a path together. */
+struct name {
+	char text[4096];
+};
+struct {
+	NUMBER(type, MAP_PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct name);
+} names SEC(".maps");
+
+INLINE struct control *control(void)
+{
+	u32 first = 0;
+	return bpf_map_lookup_elem(&controls, &first);
+}
+
+INLINE struct task_state *state_of(struct task_struct *task)
+{
+	return bpf_task_storage_get(&tasks, task, 0, 0);
+}
+
+INLINE void lose(u64 now)
+{
+	struct control *c = control();
+	if (!c)
+		return;
+	__sync_fetch_and_add(&c->lost, 1);
+	if (!c->first_lost_ns || now < c->first_lost_ns)
+		c->first_lost_ns = now;
+}
+
+INLINE void count_live(s64 more)
+{
+	struct control *c = control();
+	if (c)
+		__sync_fetch_and_add(&c->live, more);
+}

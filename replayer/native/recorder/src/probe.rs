@@ -1,0 +1,167 @@
+//! The probe: loaded, attached, and asked.
+
+use crate::error::RecorderError;
+use aya::maps::{Array, HashMap, MapData, RingBuf};
+use aya::programs::tp_btf::BtfTracePointLink;
+use aya::programs::{BtfTracePoint, Iter};
+use aya::{Btf, Ebpf, EbpfLoader};
+use replayer_trace::bpf::probe_table;
+use std::io::Read;
+use std::path::Path;
+
+/// The probe as `just bpf` built it from its source.
+static OBJECT: &[u8] = include_bytes!("../bpf/probe.bpf.o");
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Its programs, and where they are attached.
+const POINTS: [(&str, &str); 5] = [
+    ("on_exit", "sched_process_exit"),
+    ("on_exec", "sched_process_exec"),
+    ("on_fork", "sched_process_fork"),
+    ("on_return", "sys_exit"),
+    ("on_enter", "sys_enter"),
+];
+/// Programs that go through all tasks once.
+const WALKS: [&str; 2] = ["attach_tasks", "tell_pending"];
+
+/// The loaded probe. It detaches when it is dropped, or this process ends.
+pub(crate) struct Probe {
+    ebpf: Ebpf,
+    links: Vec<BtfTracePointLink>,
+    controls: Array<MapData, Control>,
+}
+
+/// What the probe counts: records lost, the time of the first of them, tasks that live, and who launches the next one (`struct control`).
+type Control = [u64; 4];
+
+/// The counts of the probe.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counts {
+    pub(crate) lost: u64,
+    pub(crate) first_lost_ns: u64,
+    pub(crate) live: u64,
+}
+
+impl Probe {
+    /// Load and attach. Nothing is recorded until somebody is to be.
+    pub(crate) fn load(ring_bytes: u32) -> Result<(Self, RingBuf<MapData>), RecorderError> {
+        if !cfg!(target_arch = "x86_64") {
+            return Err(RecorderError::unusable(
+                "this machine is not an x86-64",
+                "an x86-64",
+            ));
+        }
+        if !Path::new(BTF).exists() {
+            let reason = format!("the kernel does not describe itself ({BTF} is missing)");
+            return Err(RecorderError::unusable(
+                reason,
+                "a kernel with CONFIG_DEBUG_INFO_BTF",
+            ));
+        }
+        let btf = Btf::from_sys_fs().map_err(|error| RecorderError::refused(BTF, &error))?;
+        let table = probe_table();
+        let mut ebpf = EbpfLoader::new()
+            .btf(Some(&btf))
+            .allow_unsupported_maps()
+            .override_global("shapes", table.as_slice(), true)
+            .map_max_entries("ring", ring_bytes)
+            .load(OBJECT)
+            .map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
+        for name in WALKS {
+            let program: &mut Iter = program(&mut ebpf, name)?;
+            let loaded = program.load("task", &btf);
+            loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
+        }
+        let mut links = Vec::new();
+        for (name, point) in POINTS {
+            let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
+            let attached = program
+                .load(point, &btf)
+                .and_then(|()| program.attach())
+                .and_then(|id| program.take_link(id));
+            links.push(
+                attached.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?,
+            );
+        }
+        let ring = RingBuf::try_from(map(&mut ebpf, "ring")?);
+        let ring = ring.map_err(|error| RecorderError::refused("ring", &error))?;
+        let controls = Array::try_from(map(&mut ebpf, "controls")?);
+        let controls = controls.map_err(|error| RecorderError::refused("controls", &error))?;
+        Ok((
+            Self {
+                ebpf,
+                links,
+                controls,
+            },
+            ring,
+        ))
+    }
+
+    /// Record the next process that this thread starts, from its execve on.
+    pub(crate) fn arm(&mut self) -> Result<(), RecorderError> {
+        let mut control = self.control()?;
+        control[3] = current_thread().unwrap_or(u64::from(std::process::id()));
+        let set = self.controls.set(0, control, 0);
+        set.map_err(|error| RecorderError::refused("controls", &error))
+    }
+
+    fn control(&self) -> Result<Control, RecorderError> {
+        let got = self.controls.get(&0, 0);
+        got.map_err(|error| RecorderError::refused("controls", &error))
+    }
+
+    pub(crate) fn counts(&self) -> Result<Counts, RecorderError> {
+        let [lost, first_lost_ns, live, _] = self.control()?;
+        Ok(Counts {
+            lost,
+            first_lost_ns,
+            live,
+        })
+    }
+
+    /// Record all threads of processes that run.
+    pub(crate) fn attach_to(&mut self, processes: &[u32]) -> Result<(), RecorderError> {
+        let wanted = self.ebpf.map_mut("wanted").ok_or(RecorderError::Ended)?;
+        let wanted = HashMap::<_, u32, u32>::try_from(wanted);
+        let mut wanted = wanted.map_err(|error| RecorderError::refused("wanted", &error))?;
+        for process in processes {
+            let inserted = wanted.insert(process, 1, 0);
+            inserted.map_err(|error| RecorderError::refused("wanted", &error))?;
+        }
+        self.walk("attach_tasks")
+    }
+
+    /// Detach, and have the ring tell of calls that have not returned.
+    pub(crate) fn detach(&mut self) -> Result<(), RecorderError> {
+        self.links.clear();
+        self.walk("tell_pending")
+    }
+
+    /// Have a program go through all tasks.
+    fn walk(&mut self, name: &str) -> Result<(), RecorderError> {
+        let program: &mut Iter = program(&mut self.ebpf, name)?;
+        let link = program.attach().and_then(|id| program.take_link(id));
+        let link = link.map_err(|error| RecorderError::refused(name, &error))?;
+        let file = link.into_file();
+        let mut file = file.map_err(|error| RecorderError::refused(name, &error))?;
+        let read = file.read_to_end(&mut Vec::new());
+        read.map(drop)
+            .map_err(|error| RecorderError::refused(name, &error))
+    }
+}
+
+fn current_thread() -> Option<u64> {
+    let link = std::fs::read_link("/proc/thread-self").ok()?;
+    link.file_name()?.to_str()?.parse().ok()
+}
+
+fn map(ebpf: &mut Ebpf, name: &str) -> Result<aya::maps::Map, RecorderError> {
+    ebpf.take_map(name).ok_or(RecorderError::Ended)
+}
+
+fn program<'a, P>(ebpf: &'a mut Ebpf, name: &str) -> Result<&'a mut P, RecorderError>
+where
+    &'a mut P: TryFrom<&'a mut aya::programs::Program>,
+{
+    let found = ebpf.program_mut(name).ok_or(RecorderError::Ended)?;
+    found.try_into().map_err(|_| RecorderError::Ended)
+}

@@ -1,0 +1,172 @@
+//! One recording, from the loading of the probe to the end of its file.
+
+use crate::drain::{Drain, Shared, finish};
+use crate::error::RecorderError;
+use crate::probe::{Counts, Probe};
+use replayer_trace::bpf::{MAGIC, end_record};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+/// How far a recording is.
+#[derive(Debug, Clone)]
+pub struct Progress {
+    /// Records in the file, and lost behind its limit.
+    pub records: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Records that did not fit into the ring.
+    pub lost: u64,
+    /// Threads that are recorded and have not ended.
+    pub live: u64,
+    /// Their processes, as far as records told.
+    pub processes: Vec<u32>,
+    /// Whether the file has reached its limit.
+    pub is_full: bool,
+    /// Why the file could not be written.
+    pub trouble: Option<String>,
+}
+
+/// A recording that runs.
+pub struct Recorder {
+    probe: Probe,
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<File>>,
+    path: PathBuf,
+}
+
+/// One clock.
+fn now_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    #[allow(
+        unsafe_code,
+        reason = "clock_gettime writes into the structure that it is given"
+    )]
+    // SAFETY: `time` is a timespec that lives through the call.
+    unsafe {
+        libc::clock_gettime(clock, &raw mut time);
+    }
+    let [seconds, part] = [time.tv_sec, time.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    seconds * 1_000_000_000 + part
+}
+
+impl Recorder {
+    /// Load the probe and open the file of the recording. Nobody is recorded yet.
+    ///
+    /// # Errors
+    /// eBPF cannot be used here, or the file cannot be made.
+    pub fn open(path: &Path, ring_bytes: u32, limit_bytes: u64) -> Result<Self, RecorderError> {
+        let (probe, ring) = Probe::load(ring_bytes)?;
+        let failed = |source| RecorderError::File {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = File::create(path).map_err(failed)?;
+        let offset = now_ns(libc::CLOCK_REALTIME).wrapping_sub(now_ns(libc::CLOCK_MONOTONIC));
+        let mut head = MAGIC.to_vec();
+        head.extend_from_slice(&offset.to_le_bytes());
+        file.write_all(&head).map_err(failed)?;
+        let shared = Arc::new(Shared::default());
+        let own = Arc::clone(&shared);
+        let thread = std::thread::Builder::new()
+            .name("recorder".into())
+            .spawn(move || {
+                let drain = Drain {
+                    ring,
+                    file,
+                    shared: &own,
+                    limit_bytes,
+                    buffer: Vec::new(),
+                };
+                drain.run()
+            })
+            .map_err(failed)?;
+        Ok(Self {
+            probe,
+            shared,
+            thread: Some(thread),
+            path: path.to_owned(),
+        })
+    }
+
+    /// Record the next process that this thread starts, from its execve on, and all that descends from it.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn arm(&mut self) -> Result<(), RecorderError> {
+        self.probe.arm()
+    }
+
+    /// Record processes that run, and all that descends from them from now on.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn attach_to(&mut self, processes: &[u32]) -> Result<(), RecorderError> {
+        if let Ok(mut known) = self.shared.processes.lock() {
+            known.extend(processes);
+        }
+        self.probe.attach_to(processes)
+    }
+
+    /// Tell how far it is.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn progress(&self) -> Result<Progress, RecorderError> {
+        let Counts { lost, live, .. } = self.probe.counts()?;
+        let shared = &self.shared;
+        let trouble = shared
+            .trouble
+            .lock()
+            .ok()
+            .and_then(|trouble| trouble.clone());
+        let processes = shared.processes.lock();
+        Ok(Progress {
+            records: shared.records.load(Ordering::Relaxed),
+            bytes: shared.bytes.load(Ordering::Relaxed),
+            lost,
+            live,
+            processes: processes
+                .map(|known| known.iter().copied().collect())
+                .unwrap_or_default(),
+            is_full: shared.dropped.load(Ordering::Relaxed) > 0,
+            trouble,
+        })
+    }
+
+    /// Detach, write what is left in the ring, and end the file. Does nothing the second time.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the file cannot be written.
+    pub fn finish(&mut self) -> Result<(), RecorderError> {
+        let Some(thread) = self.thread.take() else {
+            return Ok(());
+        };
+        let detached = self.probe.detach();
+        self.shared.is_ending.store(true, Ordering::Release);
+        let file = thread.join().map_err(|_| RecorderError::Ended)?;
+        let Counts {
+            lost,
+            first_lost_ns,
+            ..
+        } = self.probe.counts()?;
+        let end = end_record(now_ns(libc::CLOCK_MONOTONIC), lost, first_lost_ns);
+        let ended = finish(file, &self.path, &end);
+        // What no record fitted into may have no room for the end.
+        let is_cut = self.shared.dropped.load(Ordering::Relaxed) > 0;
+        ended.or_else(|error| if is_cut { Ok(()) } else { Err(error) })?;
+        detached
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let _ = self.finish();
+    }
+}

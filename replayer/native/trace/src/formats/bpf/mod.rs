@@ -1,0 +1,68 @@
+//! Recordings of the probe: its records become the lines that strace would have written, and are imported as those.
+//!
+//! So there is one decoder for each call, and one search for the order of calls that overlapped. The records say more: every time is exact,
+//! and none is missing that the recorder does not know of.
+
+mod record;
+mod shape;
+mod source;
+mod survey;
+mod table;
+mod text;
+mod words;
+
+use crate::error::TraceError;
+use crate::formats::strace::importer;
+use crate::formats::{Applicability, Clock, Format, Progress};
+use crate::input::Input;
+use crate::tracker::Tracker;
+pub use record::{HEAD_BYTES, MAGIC, Record, RecordKind, end_record};
+use source::Records;
+use survey::Survey;
+pub use table::probe_table;
+use text::LogText;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "bpf",
+    is_applicable,
+    import,
+    is_exact: true,
+};
+
+fn is_applicable(head: &[u8]) -> Applicability {
+    if head.starts_with(&MAGIC) {
+        Applicability::Yes
+    } else if MAGIC.starts_with(head) {
+        Applicability::NeedMore
+    } else {
+        Applicability::No
+    }
+}
+
+/// Import recordings, beside lines of strace.
+fn import(
+    inputs: Vec<Input>,
+    tracker: &mut Tracker,
+    progress: Progress<'_>,
+) -> Result<Clock, TraceError> {
+    let mut lines = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        let Some(records) = Records::open(&input.path)? else {
+            lines.push(input);
+            continue;
+        };
+        let survey = Records::open(&input.path)?.map(Survey::of).transpose()?;
+        let survey = survey.unwrap_or_default();
+        let blind = &mut tracker.counts.blind;
+        blind.add_all(LOST, usize::try_from(survey.lost).unwrap_or(usize::MAX));
+        blind.add_all(CUT, usize::from(!survey.is_whole));
+        lines.push(Input::of(
+            input.path.clone(),
+            Box::new(LogText::of(records, survey)),
+        ));
+    }
+    importer::import(lines, tracker, progress)
+}
+
+const LOST: &str = "calls that the recorder lost: the trace ends before the first of them";
+const CUT: &str = "recorder ended before the recording: the last calls are missing";

@@ -1,0 +1,396 @@
+//! Records as lines, in the order in which calls were entered and returned.
+
+use super::record::{BEGUN_BEFORE, Record, RecordKind};
+use super::source::Records;
+use super::survey::{LONG_NS, Survey};
+use super::table::{EXECVE, EXECVEAT, RecordedCall, by_number};
+use super::words::{Part, write_args, write_result};
+use crate::bytes::from;
+use crate::error::TraceError;
+use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::{Error, Read, Write};
+
+/// So far are records read ahead: one that ended sooner may stand behind (chosen: a processor that was taken away in between).
+const AHEAD_NS: u64 = 2 * LONG_NS;
+
+/// A record until its last line is written.
+#[derive(Debug, Default)]
+struct Slot {
+    bytes: Vec<u8>,
+    /// Whose line its entry is: before an execve in a thread, not that of the record.
+    entered_by: u32,
+    /// Other lines came between its entry and its return.
+    is_unfinished: bool,
+    /// It is told by another one.
+    is_void: bool,
+}
+
+/// The entry or the return of a call, or what is no call: when, its turn among those of one time, whether it is a return, its slot.
+type Half = (u64, u64, bool, usize);
+
+/// The lines of a recording, as a stream of text.
+pub(super) struct LogText {
+    records: Records,
+    survey: Survey,
+    calls: Vec<Option<RecordedCall>>,
+    slots: Vec<Slot>,
+    free: Vec<usize>,
+    halves: BinaryHeap<Reverse<Half>>,
+    /// The latest end that was read.
+    newest_ns: u64,
+    has_ended: bool,
+    turns: u64,
+    /// The next one of those that took long.
+    long: usize,
+    /// Those whose entry is there, by task.
+    open: FxHashMap<u32, usize>,
+    /// Tasks that were made in a call that has not returned, by who made them.
+    made: FxHashMap<u32, u32>,
+    /// What tasks execute, and their numbers before.
+    programs: FxHashMap<u32, (u32, Vec<u8>)>,
+    text: Vec<u8>,
+    at: usize,
+}
+
+impl LogText {
+    pub(super) fn of(records: Records, survey: Survey) -> Self {
+        Self {
+            records,
+            survey,
+            calls: by_number(),
+            slots: Vec::new(),
+            free: Vec::new(),
+            halves: BinaryHeap::new(),
+            newest_ns: 0,
+            has_ended: false,
+            turns: 0,
+            long: 0,
+            open: FxHashMap::default(),
+            made: FxHashMap::default(),
+            programs: FxHashMap::default(),
+            text: Vec::new(),
+            at: 0,
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8], task: u32) -> usize {
+        let place = self.free.pop().unwrap_or(self.slots.len());
+        if place == self.slots.len() {
+            self.slots.push(Slot::default());
+        }
+        if let Some(slot) = self.slots.get_mut(place) {
+            slot.bytes.clear();
+            slot.bytes.extend_from_slice(bytes);
+            slot.entered_by = task;
+            slot.is_unfinished = false;
+            slot.is_void = false;
+        }
+        place
+    }
+
+    fn push(&mut self, time_ns: u64, is_return: bool, slot: usize) {
+        self.turns += 1;
+        self.halves
+            .push(Reverse((time_ns, self.turns, is_return, slot)));
+    }
+
+    /// Read records until none that comes can be before the first that is there.
+    fn read_ahead(&mut self) -> Result<(), TraceError> {
+        loop {
+            let first = self.halves.peek().map(|Reverse((time_ns, ..))| *time_ns);
+            let is_ahead =
+                first.is_some_and(|first| first.saturating_add(AHEAD_NS) < self.newest_ns);
+            if self.has_ended || is_ahead {
+                return Ok(());
+            }
+            let Some(bytes) = self.records.next_record()? else {
+                self.has_ended = true;
+                self.enter_long(u64::MAX);
+                return Ok(());
+            };
+            let bytes = bytes.to_vec();
+            let Some(record) = Record::read(&bytes) else {
+                continue;
+            };
+            self.newest_ns = self.newest_ns.max(record.end_ns());
+            self.enter_long(self.newest_ns);
+            self.take(&bytes, &record);
+        }
+    }
+
+    /// The entries of calls that took long, as far as records were read.
+    fn enter_long(&mut self, until_ns: u64) {
+        while let Some(call) = self.survey.long.get_mut(self.long) {
+            if call.start_ns > until_ns {
+                return;
+            }
+            self.long += 1;
+            let (start_ns, bytes) = (call.start_ns, std::mem::take(&mut call.bytes));
+            let Some(record) = Record::read(&bytes) else {
+                continue;
+            };
+            if record.flags & BEGUN_BEFORE != 0 {
+                continue;
+            }
+            let slot = self.keep(&bytes, record.task);
+            self.open.insert(record.task, slot);
+            self.push(start_ns, false, slot);
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8], record: &Record<'_>) {
+        let task = record.task;
+        match record.kind {
+            RecordKind::Call => {
+                let open = self
+                    .open
+                    .get(&task)
+                    .copied()
+                    .filter(|_| record.duration_ns >= LONG_NS);
+                let slot = open.unwrap_or_else(|| self.keep(bytes, task));
+                if open.is_some() {
+                    self.open.remove(&task);
+                } else if record.flags & BEGUN_BEFORE == 0 {
+                    self.push(record.start_ns, false, slot);
+                }
+                if matches!(record.number, EXECVE | EXECVEAT)
+                    && record.result == 0
+                    && let (Some((before, _)), Some(slot)) =
+                        (self.programs.get(&task), self.slots.get_mut(slot))
+                {
+                    slot.entered_by = *before;
+                }
+                self.push(record.end_ns(), true, slot);
+            }
+            RecordKind::Exec => {
+                let before = u32::try_from(record.number_at(0)).unwrap_or(task);
+                if before != task {
+                    self.void_exit(task);
+                }
+                self.programs.insert(task, (before, record.path.to_vec()));
+                let slot = self.keep(bytes, task);
+                self.push(record.start_ns, false, slot);
+            }
+            RecordKind::Fork | RecordKind::Exit => {
+                let slot = self.keep(bytes, task);
+                self.push(record.start_ns, false, slot);
+            }
+            RecordKind::Pending => {}
+            RecordKind::End => self.has_ended = true,
+        }
+    }
+
+    /// A thread takes the number of the first one of its process, which has not ended for those who look at processes.
+    fn void_exit(&mut self, task: u32) {
+        let slots = self.halves.iter().map(|Reverse((.., slot))| *slot);
+        let ended = slots.filter(|&slot| {
+            let record = self
+                .slots
+                .get(slot)
+                .and_then(|slot| Record::read(&slot.bytes));
+            record.is_some_and(|record| record.kind == RecordKind::Exit && record.task == task)
+        });
+        let ended: Vec<usize> = ended.collect();
+        for slot in ended {
+            if let Some(slot) = self.slots.get_mut(slot) {
+                slot.is_void = true;
+            }
+        }
+    }
+
+    /// Write the next lines. False behind the last.
+    fn write(&mut self) -> Result<bool, TraceError> {
+        self.read_ahead()?;
+        let Some(Reverse((time_ns, _, is_return, place))) = self.halves.pop() else {
+            return Ok(false);
+        };
+        if self.survey.end_ns.is_some_and(|end_ns| time_ns >= end_ns) {
+            return Ok(false);
+        }
+        let Some(slot) = self.slots.get_mut(place).map(std::mem::take) else {
+            return Ok(true);
+        };
+        let mut is_done = true;
+        if let Some(record) = Record::read(&slot.bytes).filter(|_| !slot.is_void) {
+            is_done = match record.kind {
+                RecordKind::Call | RecordKind::Pending if is_return => {
+                    self.write_return(&record, &slot, time_ns);
+                    true
+                }
+                RecordKind::Call | RecordKind::Pending => {
+                    self.write_entry(&record, &slot, time_ns, place)
+                }
+                _ => {
+                    self.write_passing(&record, time_ns);
+                    true
+                }
+            };
+        }
+        if is_done {
+            self.free.push(place);
+        }
+        if let Some(kept) = self.slots.get_mut(place) {
+            *kept = Slot {
+                is_unfinished: !is_done,
+                ..slot
+            };
+        }
+        Ok(true)
+    }
+
+    fn write_front(&mut self, task: u32, time_ns: u64) {
+        let wall_ns = i64::try_from(time_ns)
+            .unwrap_or(i64::MAX)
+            .saturating_add(self.records.offset_ns);
+        let (seconds, part) = (wall_ns / 1_000_000_000, wall_ns % 1_000_000_000);
+        let _ = write!(self.text, "{task} {seconds}.{part:09} ");
+    }
+
+    /// Write a call from its entry on. Whether all of it is written.
+    fn write_entry(
+        &mut self,
+        record: &Record<'_>,
+        slot: &Slot,
+        time_ns: u64,
+        place: usize,
+    ) -> bool {
+        self.write_front(slot.entered_by, time_ns);
+        let next = self.halves.peek();
+        let is_whole = next
+            .is_some_and(|Reverse((.., is_return, next))| *is_return && *next == place)
+            && slot.entered_by == record.task;
+        let Some(call) = self
+            .calls
+            .get(usize::from(record.number))
+            .and_then(Option::as_ref)
+        else {
+            let _ = writeln!(self.text, "unknown( <unfinished ...>");
+            return false;
+        };
+        let _ = write!(self.text, "{}(", call.name);
+        if !is_whole {
+            if record.kind == RecordKind::Call {
+                write_args(&mut self.text, call, record, Part::Entry);
+            }
+            let _ = writeln!(self.text, " <unfinished ...>");
+            return false;
+        }
+        self.halves.pop();
+        self.write_rest(record, Part::All);
+        true
+    }
+
+    fn write_return(&mut self, record: &Record<'_>, slot: &Slot, time_ns: u64) {
+        self.write_front(record.task, time_ns);
+        let Some(call) = self
+            .calls
+            .get(usize::from(record.number))
+            .and_then(Option::as_ref)
+        else {
+            return;
+        };
+        let _ = write!(self.text, "<... {} resumed>", call.name);
+        let part = if slot.is_unfinished {
+            Part::Return
+        } else {
+            Part::All
+        };
+        self.write_rest(record, part);
+    }
+
+    /// The arguments and the result.
+    fn write_rest(&mut self, record: &Record<'_>, part: Part) {
+        let Some(call) = self
+            .calls
+            .get(usize::from(record.number))
+            .and_then(Option::as_ref)
+        else {
+            return;
+        };
+        let program = matches!(record.number, EXECVE | EXECVEAT) && record.result == 0;
+        let program = program
+            .then(|| self.programs.remove(&record.task))
+            .flatten();
+        match &program {
+            Some((_, path)) => {
+                let flags = 0;
+                let known = Record {
+                    path: path_in(path, record.number),
+                    flags,
+                    ..*record
+                };
+                write_args(&mut self.text, call, &known, part);
+            }
+            None => write_args(&mut self.text, call, record, part),
+        }
+        let makes = matches!(call.name, "clone" | "clone3" | "fork" | "vfork");
+        let made = makes.then(|| self.made.remove(&record.task)).flatten();
+        write_result(&mut self.text, record, made.filter(|_| record.result > 0));
+    }
+
+    /// Write what happened to a task.
+    fn write_passing(&mut self, record: &Record<'_>, time_ns: u64) {
+        match record.kind {
+            RecordKind::Fork => {
+                let child = u32::try_from(record.number_at(0)).unwrap_or(0);
+                self.made.insert(record.task, child);
+            }
+            RecordKind::Exit => {
+                self.write_front(record.task, time_ns);
+                let (signal, code) = (record.result & 0x7f, record.result >> 8 & 0xff);
+                let _ = match signal {
+                    0 => writeln!(self.text, "+++ exited with {code} +++"),
+                    _ => writeln!(self.text, "+++ killed by signal {signal} +++"),
+                };
+                self.made.remove(&record.task);
+                self.programs.remove(&record.task);
+            }
+            RecordKind::Exec => {
+                let before = record.number_at(0);
+                if before != u64::from(record.task) {
+                    self.write_front(record.task, time_ns);
+                    let _ = writeln!(self.text, "+++ superseded by execve in pid {before} +++");
+                }
+            }
+            RecordKind::Call | RecordKind::Pending | RecordKind::End => {}
+        }
+    }
+}
+
+/// The path of a program that was executed: behind a descriptor, the kernel names it `/dev/fd/N/PATH`.
+fn path_in(path: &[u8], number: u16) -> &[u8] {
+    let relative = path
+        .strip_prefix(b"/dev/fd/")
+        .filter(|_| number == EXECVEAT);
+    match relative {
+        Some(rest) => memchr::memchr(b'/', rest).map_or(&[], |at| from(rest, at + 1)),
+        None => path,
+    }
+}
+
+impl Read for LogText {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Error> {
+        const AT_ONCE: usize = 64 << 10;
+        while self.at == self.text.len() {
+            self.text.clear();
+            self.at = 0;
+            while self.text.len() < AT_ONCE {
+                if !self.write().map_err(Error::other)? {
+                    break;
+                }
+            }
+            if self.text.is_empty() {
+                return Ok(0);
+            }
+        }
+        let rest = from(&self.text, self.at);
+        let count = rest.len().min(buffer.len());
+        for (to, byte) in buffer.iter_mut().zip(rest) {
+            *to = *byte;
+        }
+        self.at += count;
+        Ok(count)
+    }
+}
