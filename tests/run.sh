@@ -89,7 +89,8 @@ install_rust() {
 build_engine() {
     say "engine"
     if [ -n "${CI:-}" ]; then
-        export CARGO_PROFILE=ci MATURIN_PEP517_ARGS=--profile=ci
+        export CARGO_PROFILE=ci
+        export MATURIN_PEP517_ARGS="--profile=ci --config=profile.ci.package.replayer-engine.opt-level=1"
         RUSTC_WORKSPACE_WRAPPER=$(rustc --print sysroot)/bin/clippy-driver
         export RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
     fi
