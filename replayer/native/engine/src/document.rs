@@ -65,6 +65,17 @@ impl fmt::Display for Fault {
     }
 }
 
+/// Two objects as one.
+pub(crate) fn joined(one: Value, other: Value) -> Value {
+    match (one, other) {
+        (Value::Object(mut all), Value::Object(more)) => {
+            all.extend(more);
+            Value::Object(all)
+        }
+        (one, _) => one,
+    }
+}
+
 /// Read a JSON text.
 pub(crate) fn json(text: &[u8]) -> Parsed<Value> {
     serde_json::from_slice(text)

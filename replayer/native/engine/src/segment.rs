@@ -68,10 +68,8 @@ impl Segment {
     /// The time from which on no transaction begins; `u64::MAX` while that is not known.
     #[inline]
     pub(crate) fn end_ns(&self) -> u64 {
-        let Course {
-            term, stopped_ns, ..
-        } = &*self.course;
-        let stopped_ns = stopped_ns.load(Ordering::Relaxed);
+        let term = &self.course.term;
+        let stopped_ns = self.course.stopped_ns.load(Ordering::Relaxed);
         match (
             term.measured_since_ns.load(Ordering::Relaxed),
             term.measured_ns,

@@ -81,37 +81,25 @@ impl Engine {
         let now_ns = now_ns();
         let core = &self.core;
         core.report_finished(given_up.iter().map(|given_up| given_up.thread_state.user));
-        for GivenUp {
-            thread_state,
-            doing,
-        } in &given_up
-        {
+        for left in &given_up {
             self.recorder()
-                .record_unfinished(thread_state, *doing, now_ns);
+                .record_unfinished(&left.thread_state, left.doing, now_ns);
         }
-        given_up
-            .into_iter()
-            .map(
-                |GivenUp {
-                     thread_state,
-                     doing,
-                 }| {
-                    let Some(doing) = doing else {
-                        return StuckData {
-                            user: thread_state.user,
-                            target: thread_state.target(),
-                            op: "-",
-                            path: Vec::new(),
-                            age_ns: 0,
-                        };
-                    };
-                    let stuck = core.stuck(&thread_state, doing, now_ns);
-                    core.setting
-                        .recorder
-                        .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
-                    stuck
-                },
-            )
-            .collect()
+        let stuck = |left: GivenUp| {
+            let Some(doing) = left.doing else {
+                return StuckData {
+                    user: left.thread_state.user,
+                    target: left.thread_state.target(),
+                    op: "-",
+                    path: Vec::new(),
+                    age_ns: 0,
+                };
+            };
+            let stuck = core.stuck(&left.thread_state, doing, now_ns);
+            let hang = core.hang(&stuck, doing.op, now_ns);
+            self.recorder().log(&Event::Abandoned(hang));
+            stuck
+        };
+        given_up.into_iter().map(stuck).collect()
     }
 }

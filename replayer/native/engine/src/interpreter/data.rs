@@ -2,7 +2,7 @@
 
 use super::{Act, Done, Interpreter};
 use crate::ops::{self, Op};
-use crate::program::{Draw, Pieces, StepCall};
+use crate::program::{Draw, StepCall};
 use crate::sys::{Answer, Kernel, data, files};
 use rustix::io::Errno;
 
@@ -32,15 +32,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 self.pread(act, slot, size, offset)
             }
             StepCall::Write(pieces) | StepCall::Append(pieces) => {
-                let Pieces {
-                    total,
-                    first,
-                    block,
-                    ..
-                } = *pieces;
-                let total = self.draw(total);
-                let first = first.map(|first| self.draw(first).max(1));
-                let block = self.draw(block).max(1);
+                let total = self.draw(pieces.total);
+                let first = pieces.first.map(|first| self.draw(first).max(1));
+                let block = self.draw(pieces.block).max(1);
                 self.write(act, slot, total, (first.unwrap_or(block), block))
             }
             StepCall::Pwrite { size, offset, .. } => {

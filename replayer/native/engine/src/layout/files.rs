@@ -179,11 +179,9 @@ struct Made<'a> {
 
 impl Made<'_> {
     fn create(&self, crew: &Crew, buffer: &mut Vec<u8>) -> Result<(), Fault> {
-        let Leaf {
-            name, entry, link, ..
-        } = self.leaf;
-        if entry.kind == EntryKind::Link {
-            let made = below::make_link(self.place.at, name, link);
+        let leaf = self.leaf;
+        if leaf.entry.kind == EntryKind::Link {
+            let made = below::make_link(self.place.at, &leaf.name, &leaf.link);
             made.map_err(self.place.fault(self.leaf))?;
         } else {
             self.write(crew, buffer)?;
@@ -193,9 +191,7 @@ impl Made<'_> {
     }
 
     fn write(&self, crew: &Crew, buffer: &mut Vec<u8>) -> Result<(), Fault> {
-        let Leaf {
-            name, entry, data, ..
-        } = self.leaf;
+        let (name, entry, data) = (&self.leaf.name, self.leaf.entry, &self.leaf.data);
         let file = below::create(self.place.at, name, entry.mode);
         let file = file.map_err(self.place.fault(self.leaf))?;
         let receive = |chunk: &[u8]| {

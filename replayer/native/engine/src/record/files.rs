@@ -1,7 +1,7 @@
 //! The files of a run folder: appended to, a whole interval with one write, readable after kill -9.
 
 use crate::record::hlog::{self, Span, seconds};
-use crate::record::model::{Line, LogKey};
+use crate::record::model::Line;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::borrow::Cow;
@@ -167,23 +167,10 @@ const TIMELINE_HEADER: &str = "start_s,end_s,target,round,phase,users,transactio
 
 /// Append the line of a key to it.
 fn write_row(lines: &mut String, span: Span, users: u32, line: &Line<'_>) {
-    let Line {
-        key, bytes, times, ..
-    } = line;
-    let LogKey {
-        target,
-        round,
-        op,
-        outcome,
-        expected,
-        ..
-    } = key;
-    let (start, end, phase) = (
-        seconds(span.start_ns),
-        seconds(span.end_ns),
-        key.phase.name(),
-    );
-    let transaction = field(&key.transaction);
+    let (key, bytes, times) = (line.key, line.bytes, line.times);
+    let (target, round, phase, expected) = (key.target, key.round, key.phase.name(), key.expected);
+    let (start, end) = (seconds(span.start_ns), seconds(span.end_ns));
+    let (transaction, op, outcome) = (field(&key.transaction), &key.op, &key.outcome);
     let (count, mean, max) = (times.count(), times.mean(), times.max());
     let [p50, p95, p99] = [50.0, 95.0, 99.0].map(|percent| times.percentile(percent));
     // Writing to a String does not fail.

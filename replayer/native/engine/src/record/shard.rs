@@ -67,23 +67,19 @@ impl Plane {
     }
 
     fn drain(&mut self, receive: &mut impl FnMut(Series, &mut Cell)) {
-        let Self {
-            outcome, expected, ..
-        } = *self;
+        let (outcome, expected) = (self.outcome, self.expected);
         for (transaction, cells) in (0_u16..).zip(&mut self.cells) {
             for (op, cell) in (0_u8..)
                 .zip(cells)
                 .filter(|(_, cell)| !cell.counts.is_empty())
             {
-                receive(
-                    Series {
-                        transaction,
-                        op,
-                        outcome,
-                        expected,
-                    },
-                    cell,
-                );
+                let series = Series {
+                    transaction,
+                    op,
+                    outcome,
+                    expected,
+                };
+                receive(series, cell);
             }
         }
     }
@@ -114,11 +110,11 @@ impl Default for Table {
 impl Table {
     #[inline]
     fn record(&mut self, sample: &Sample) {
-        let Sample {
-            outcome, expected, ..
-        } = *sample;
         let mut planes = self.planes.iter_mut();
-        match planes.find(|plane| plane.outcome == outcome && plane.expected == expected) {
+        let is_its = |plane: &&mut Plane| {
+            plane.outcome == sample.outcome && plane.expected == sample.expected
+        };
+        match planes.find(is_its) {
             Some(plane) => plane.record(sample),
             None => self.add_plane(sample),
         }
@@ -126,12 +122,9 @@ impl Table {
 
     #[cold]
     fn add_plane(&mut self, sample: &Sample) {
-        let Sample {
-            outcome, expected, ..
-        } = *sample;
         let mut plane = Plane {
-            outcome,
-            expected,
+            outcome: sample.outcome,
+            expected: sample.expected,
             cells: Vec::new(),
         };
         plane.record(sample);

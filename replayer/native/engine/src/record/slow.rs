@@ -108,23 +108,13 @@ impl SlowBoard {
         if !board.measured {
             return;
         }
-        let SlowSample {
-            target,
-            transaction,
-            op,
-            service_ns,
-            ..
-        } = sample;
-        let of_segment = target == board.target;
-        let ranking = board.rankings.entry((target, transaction, op)).or_default();
+        let (transaction, op, service_ns) = (sample.transaction, sample.op, sample.service_ns);
+        let of_segment = sample.target == board.target;
+        let place = (sample.target, transaction, op);
+        let ranking = board.rankings.entry(place).or_default();
         let place = ranking.partition_point(|entry| entry.service_ns >= service_ns);
-        ranking.insert(
-            place,
-            Entry {
-                service_ns,
-                news: Some(sample),
-            },
-        );
+        let news = Some(sample);
+        ranking.insert(place, Entry { service_ns, news });
         ranking.truncate(SLOWEST);
         if of_segment {
             self.raise(transaction, op, ranking);

@@ -95,12 +95,6 @@ impl State {
         let (start_ns, end_ns) = (self.interval_start, now.max(self.interval_start));
         self.interval_start = now;
         let segment = self.segment;
-        let Segment {
-            target,
-            round,
-            phase,
-            open,
-        } = segment;
         let (mut rows, mut lines) = (Vec::new(), IntervalLines::new(start_ns, end_ns, users));
         for (key, sum) in &mut self.interval {
             if sum.histogram.count() == 0 {
@@ -122,14 +116,14 @@ impl State {
         if let Some(files) = &mut self.files {
             files.append(&lines);
         }
-        let worth_telling = !rows.is_empty() || (open && end_ns > start_ns);
+        let worth_telling = !rows.is_empty() || (segment.open && end_ns > start_ns);
         worth_telling.then_some(IntervalData {
             start_ns,
             end_ns,
             users,
-            target,
-            round,
-            phase,
+            target: segment.target,
+            round: segment.round,
+            phase: segment.phase,
             rows,
         })
     }

@@ -1,5 +1,6 @@
 //! Folders from outside: opening and making a run's folder, its marker, limits and caches of the machine.
 
+use super::below::{read_full, write_all};
 use super::operands::How;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -35,19 +36,14 @@ pub(crate) fn open_beneath(
 /// The same with what openat2 may be told about the way of a path beside that.
 #[inline]
 pub(super) fn open_so(folder: BorrowedFd<'_>, path: &CStr, how: How) -> Result<OwnedFd, Errno> {
-    let How {
-        flags,
-        mode,
-        resolve,
-    } = how;
-    let flags = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
+    let flags = OFlags::from_bits_retain(how.flags) | OFlags::CLOEXEC;
     let creates = flags.contains(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
     let mode = if creates {
-        Mode::from_raw_mode(mode)
+        Mode::from_raw_mode(how.mode)
     } else {
         Mode::empty()
     };
-    let resolve = NEVER | ResolveFlags::from_bits_retain(resolve.into());
+    let resolve = NEVER | ResolveFlags::from_bits_retain(how.resolve.into());
     let mut answer = rustix::fs::openat2(folder, path, flags, mode, resolve);
     for _ in 0..RACES {
         if !matches!(answer, Err(Errno::AGAIN)) {
@@ -85,8 +81,7 @@ pub(crate) struct Folder {
 impl Folder {
     /// Make a folder (mode 0700) in a directory that a path leads to.
     pub(crate) fn make(parent: &str, name: &str) -> Result<Folder, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
+        let parent = open_parent(parent)?;
         rustix::fs::mkdirat(&parent, name, Mode::RWXU)?;
         let entered = enter(parent.as_fd(), name).and_then(|(file, device)| {
             rustix::fs::fchmod(&file, Mode::RWXU)?;
@@ -108,8 +103,7 @@ impl Folder {
 
     /// Open a folder in a directory that a path leads to.
     pub(crate) fn open(parent: &str, name: &str) -> Result<Folder, Errno> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
+        let parent = open_parent(parent)?;
         let (file, device) = enter(parent.as_fd(), name)?;
         Ok(Folder {
             file,
@@ -129,11 +123,7 @@ impl Folder {
     pub(crate) fn write_new(&self, name: &CStr, bytes: &[u8]) -> Result<(), Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let file = open_beneath(self.file.as_fd(), name, flags.bits(), 0o600)?;
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let written = rustix::io::write(&file, rest)?;
-            rest = rest.get(written..).unwrap_or_default();
-        }
+        write_all(&file, bytes)?;
         rustix::fs::fsync(&file)
     }
 
@@ -149,16 +139,15 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = open_beneath(self.file.as_fd(), name, flags.bits(), 0)?;
         let mut bytes = vec![0; most];
-        let mut len = 0;
-        while let Some(rest) = bytes.get_mut(len..).filter(|rest| !rest.is_empty()) {
-            match rustix::io::read(&file, rest)? {
-                0 => break,
-                read => len += read,
-            }
-        }
+        let len = read_full(&file, &mut bytes)?;
         bytes.truncate(len);
         Ok(Some(bytes))
     }
+}
+
+fn open_parent(path: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::openat(CWD, path, flags, Mode::empty())
 }
 
 /// Open a folder in a directory, not following links; it, and its device.

@@ -4,9 +4,10 @@ use super::judge::{judge_bytes, judge_end};
 use super::memory::{Kept, Memory};
 use super::sight::{Known, Open, Sight};
 use super::tally::{Count, Tally, Violation};
+use crate::document::joined;
 use crate::lock::hold;
 use crate::program::{Identity, Naming};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -165,23 +166,12 @@ impl Reading {
                 json!({"target": target, "outcome": kind.name(), "path": path})
             })
             .collect();
-        let mut all: Map<String, Value> = self.tally.sums();
-        all.extend([
-            ("files".to_owned(), json!(whole)),
-            ("unclear_files".to_owned(), json!(unclear)),
-            ("failed_files".to_owned(), json!(failed)),
-            (
-                "left_files".to_owned(),
-                json!(wanted.saturating_sub(whole + unclear + failed)),
-            ),
-            ("cached_bytes".to_owned(), json!(read(&self.cached))),
-            ("unsynced_files".to_owned(), json!(read(&self.unsynced))),
-            (
-                "took_ns".to_owned(),
-                json!(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX)),
-            ),
-            ("wrong".to_owned(), Value::Array(wrong)),
-        ]);
-        Value::Object(all)
+        let of_files = json!({
+            "files": whole, "unclear_files": unclear, "failed_files": failed,
+            "left_files": wanted.saturating_sub(whole + unclear + failed),
+            "cached_bytes": read(&self.cached), "unsynced_files": read(&self.unsynced),
+            "took_ns": u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), "wrong": wrong,
+        });
+        joined(self.tally.sums(), of_files)
     }
 }

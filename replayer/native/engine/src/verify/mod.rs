@@ -22,10 +22,11 @@ pub(crate) use stamp::{each_stamped, is_empty};
 pub(crate) use tally::Violation;
 pub(crate) use verifier::{Laid, Opening, Verifier};
 
+use crate::document::joined;
 use crate::program::{Identity, Program};
 use last::Reading;
 use memory::Memory;
-use serde_json::{Value, json};
+use serde_json::json;
 use tally::Tally;
 
 /// What the users of an engine share when it verifies.
@@ -63,11 +64,9 @@ impl Verification {
 
     /// What was found until now, as JSON.
     pub(crate) fn json(&self) -> String {
-        let mut all = self.tally.sums();
         let blind = self.memories.iter().any(Memory::is_blind);
-        all.insert("blind".to_owned(), json!(blind));
-        all.insert("last".to_owned(), self.last.json());
-        Value::Object(all).to_string()
+        let more = json!({"blind": blind, "last": self.last.json()});
+        joined(self.tally.sums(), more).to_string()
     }
 }
 

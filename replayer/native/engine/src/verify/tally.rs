@@ -43,24 +43,18 @@ impl Tally {
     }
 
     /// All sums, by name.
-    pub(super) fn sums(&self) -> Map<String, Value> {
+    pub(super) fn sums(&self) -> Value {
         let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         let blocks: Map<String, Value> = Violation::ALL
             .iter()
             .zip(&self.blocks)
             .map(|(kind, sum)| (kind.name().to_owned(), json!(read(sum))))
             .collect();
-        [
-            ("reads", json!(read(&self.reads))),
-            ("verified_bytes", json!(read(&self.verified))),
-            ("unverified_bytes", json!(read(&self.unverified))),
-            ("mixed_bytes", json!(read(&self.mixed))),
-            ("ns", json!(read(&self.ns))),
-            ("blocks", Value::Object(blocks)),
-        ]
-        .map(|(name, value)| (name.to_owned(), value))
-        .into_iter()
-        .collect()
+        json!({
+            "reads": read(&self.reads), "verified_bytes": read(&self.verified),
+            "unverified_bytes": read(&self.unverified), "mixed_bytes": read(&self.mixed),
+            "ns": read(&self.ns), "blocks": blocks,
+        })
     }
 }
 

@@ -88,13 +88,9 @@ impl Tree {
     /// How many names a directory has now, where that is known.
     pub(crate) fn count_of_names(&self, directory: NodeId) -> Option<i64> {
         let node = self.node(directory)?;
-        let Names {
-            added,
-            before,
-            known,
-        } = node.names;
-        let proven = before.map(|before| before.saturating_add(added));
-        node.complete.then_some(known).or(proven)
+        let names = node.names;
+        let proven = (names.before).map(|before| before.saturating_add(names.added));
+        node.complete.then_some(names.known).or(proven)
     }
 
     /// Have as many names before the trace as listings prove.

@@ -31,12 +31,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     }
 
     fn read(&mut self, scheduled: &ScheduledCall, op: Op, extent: DataCall) -> Replayed {
-        let DataCall {
-            slot,
-            size,
-            offset,
-            vector,
-        } = extent;
+        let (slot, size, offset, vector) = (extent.slot, extent.size, extent.offset, extent.vector);
         let buffer = self.scratch.first(size);
         let is_whole = buffer.holds(size);
         self.moves(scheduled, op, slot, |file| match offset {
@@ -73,12 +68,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
     }
 
     fn write(&mut self, scheduled: &ScheduledCall, op: Op, extent: DataCall) -> Replayed {
-        let DataCall {
-            slot,
-            size,
-            offset,
-            vector,
-        } = extent;
+        let (slot, size, offset, vector) = (extent.slot, extent.size, extent.offset, extent.vector);
         let bytes = self.bytes(slot, size);
         let is_whole = bytes.len() as u64 == size;
         self.moves(scheduled, op, slot, |file| match offset {

@@ -114,13 +114,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         performance: &'a Performance,
         lane: usize,
     ) -> LaneReplay<'a, K> {
-        let LaneContext {
-            setting,
-            kernel,
-            thread_state,
-            journal,
-            tools,
-        } = context;
+        let (setting, thread_state) = (context.setting, context.thread_state);
         let first = usize::from(performance.id.transaction) * KINDS;
         let floors = setting.recorder.slow_floors().get(first..first + KINDS);
         let buffer = u32::try_from(lane)
@@ -129,10 +123,10 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         LaneReplay {
             setting,
             performance,
-            kernel,
+            kernel: context.kernel,
             thread_state,
-            journal,
-            tools,
+            journal: context.journal,
+            tools: context.tools,
             scratch: setting.scratch.of_user(buffer),
             lane,
             is_shared: performance.lanes() > 1,

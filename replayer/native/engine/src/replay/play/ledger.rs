@@ -1,6 +1,7 @@
 //! What replays of an engine found: counts, divergences, examples. Filled once a lane and performance, told as JSON.
 
 use super::check::{Allowance, Got};
+use crate::document::joined;
 use crate::lock::hold;
 use crate::ops::{op_name, outcome_name};
 use serde_json::{Value, json};
@@ -193,31 +194,16 @@ impl Ledger {
                 })
             });
         let targets = book.targets.iter().map(|(target, totals)| {
-            let diverged = Value::from(totals.diverged);
-            with(
-                totals.json(),
-                [("target", Value::from(*target)), ("diverged", diverged)],
-            )
+            let more = json!({"target": target, "diverged": totals.diverged});
+            joined(totals.json(), more)
         });
-        let lists = [
-            ("diverged", diverged.collect()),
-            (
-                "examples",
-                book.examples.iter().map(Example::json).collect(),
-            ),
-            ("targets", targets.collect()),
-        ];
-        with(book.all.json(), lists).to_string()
+        let examples = book.examples.iter().map(Example::json);
+        let lists = json!({
+            "diverged": diverged.collect::<Value>(), "examples": examples.collect::<Value>(),
+            "targets": targets.collect::<Value>(),
+        });
+        joined(book.all.json(), lists).to_string()
     }
-}
-
-/// An object with more fields.
-fn with<const N: usize>(json: Value, fields: [(&str, Value); N]) -> Value {
-    let Value::Object(mut object) = json else {
-        return json;
-    };
-    object.extend(fields.map(|(name, value)| (name.to_owned(), value)));
-    Value::Object(object)
 }
 
 #[cfg(test)]

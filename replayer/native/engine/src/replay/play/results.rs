@@ -153,14 +153,10 @@ impl<K: Kernel> LaneReplay<'_, K> {
     #[inline]
     fn sample(&mut self, scheduled: &ScheduledCall, act: Act, ended: Ended, outcome: (u8, bool)) {
         let ns = ended.ns();
-        let Ended {
-            bytes,
-            start_ns,
-            end_ns,
-            ..
-        } = ended;
+        let (start_ns, end_ns) = (ended.start_ns, ended.end_ns);
         self.tally.events += 1;
-        self.journal.record(act.op, outcome, bytes, (ns, end_ns));
+        self.journal
+            .record(act.op, outcome, ended.bytes, (ns, end_ns));
         self.last_ns = Some(end_ns);
         self.pause.begin(start_ns);
         let floor = self.floors.get(act.op as usize);
