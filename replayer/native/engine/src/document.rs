@@ -76,13 +76,11 @@ pub(crate) fn joined(one: Value, other: Value) -> Value {
     }
 }
 
-/// Read a JSON text.
 pub(crate) fn json(text: &[u8]) -> Parsed<Value> {
     serde_json::from_slice(text)
         .map_err(|error| Fault::new(format!("is no JSON document: {error}")))
 }
 
-/// Read a value of a document.
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Parsed<T> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let way = match error.path().to_string() {
@@ -218,7 +216,6 @@ pub(crate) struct Number(#[serde(deserialize_with = "integer::<_, _, 0, LARGEST>
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Text(#[serde(deserialize_with = "text")] pub(crate) String);
 
-/// A weight of a choice.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Weight(
     #[serde(deserialize_with = "integer::<_, _, 0, { 1 << 62 }>")] pub(crate) u64,

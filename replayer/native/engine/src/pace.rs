@@ -5,7 +5,6 @@ use crate::rng::{ARRIVALS_USER, Stream};
 
 type Tables = [Box<[u64]>];
 
-/// Who is paced, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paced {
     pub(crate) seed: u64,

@@ -31,7 +31,6 @@ impl Stream {
         Stream { state }
     }
 
-    /// The stream of a user's ops in a round.
     pub(crate) fn of_ops(seed: u64, round: u16, user: u32) -> Stream {
         let of_round = mix64(seed.wrapping_add(GOLDEN.wrapping_mul(u64::from(round) + 1)));
         let of_user = mix64(of_round.wrapping_add(GOLDEN.wrapping_mul(u64::from(user) + 1)));
@@ -46,7 +45,6 @@ impl Stream {
         Stream::seeded(step(step(self.state, pipeline), stage))
     }
 
-    /// The stream of a user's pace in a round.
     pub(crate) fn of_pace(seed: u64, round: u16, user: u32) -> Stream {
         Stream::of_ops(seed ^ PACE, round, user)
     }

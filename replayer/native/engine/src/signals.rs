@@ -49,7 +49,6 @@ fn place(seq: u64) -> usize {
 }
 
 impl Signals {
-    /// Give a signal now.
     pub(crate) fn give(&self, signal: Signal) {
         let mut board = hold(&self.board);
         let Some(given) = board.get_mut(usize::from(signal.number)) else {

@@ -111,7 +111,6 @@ pub(crate) struct ThreadState {
     transaction: AtomicU32,
     /// When that was intended; 0: none is under way.
     intended: AtomicU64,
-    /// When it began.
     began: AtomicU64,
     /// Time since then that is no part of it.
     aside: AtomicU64,
@@ -161,7 +160,6 @@ impl ThreadState {
         ThreadState::of_lane(user, 0)
     }
 
-    /// Of one of a user's threads.
     pub(crate) fn of_lane(user: u32, lane: u32) -> ThreadState {
         ThreadState {
             user,
@@ -231,7 +229,6 @@ impl ThreadState {
         answer
     }
 
-    /// A transaction begins.
     #[inline]
     pub(crate) fn begin_transaction(&self, begun: UnderWay) {
         let scheduled = if begun.scheduled { SCHEDULED } else { 0 };
@@ -250,13 +247,11 @@ impl ThreadState {
             .store(before.saturating_add(ns), Ordering::Relaxed);
     }
 
-    /// The transaction has ended.
     #[inline]
     pub(crate) fn end_transaction(&self) {
         self.intended.store(0, Ordering::Relaxed);
     }
 
-    /// The transaction under way.
     pub(crate) fn transaction(&self) -> UnderWay {
         let number = self.transaction.load(Ordering::Relaxed);
         let intended_ns = self.intended.load(Ordering::Relaxed);

@@ -106,7 +106,6 @@ pub(crate) fn enter<K: Kernel>(thread_state: &ThreadState, folder: &Arc<Folder>)
     thread_state.show(Op::Chdir, Place::FOLDER, || K::enter(folder))
 }
 
-/// What a user does in a segment.
 pub(crate) struct UserSegment<'a> {
     core: &'a Core,
     thread_state: &'a ThreadState,

@@ -236,7 +236,6 @@ impl UserThreads {
             .for_each(|member| member.tell(flags));
     }
 
-    /// Wake a user that sleeps.
     pub(crate) fn wake(&self, user: u32) {
         self.tell(user, 0);
     }
@@ -255,7 +254,6 @@ impl UserThreads {
         hold(&self.inner).busy
     }
 
-    /// The open segment.
     pub(crate) fn segment(&self) -> Option<Segment> {
         hold(&self.inner).segment.clone()
     }

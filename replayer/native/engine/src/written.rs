@@ -38,7 +38,6 @@ impl Written {
         bytes.get(skipped..skipped + size).unwrap_or_default()
     }
 
-    /// Its first bytes.
     pub(crate) fn first(&self, size: u64) -> &[u8] {
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         self.pool.bytes().get(..size).unwrap_or(self.pool.bytes())

@@ -9,7 +9,6 @@ use replayer_recorder::RecorderError;
 use replayer_trace::TraceError;
 use std::path::Path;
 
-/// Of the engine.
 pub(crate) fn of_engine(error: Error) -> PyErr {
     match error {
         Error::Value(message) => PyValueError::new_err(message),
@@ -19,7 +18,6 @@ pub(crate) fn of_engine(error: Error) -> PyErr {
     }
 }
 
-/// Of a task.
 pub(crate) fn of_task(fault: Fault) -> PyErr {
     match fault {
         Fault::Cancelled => PyInterruptedError::new_err("cancelled"),

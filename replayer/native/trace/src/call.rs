@@ -143,7 +143,6 @@ impl<'a> PathArg<'a> {
 pub(crate) enum Ending {
     Name,
     Slash,
-    /// `.` or `..`.
     Dots,
 }
 
@@ -190,7 +189,6 @@ pub(crate) struct Seen {
     pub(crate) size: Option<i64>,
 }
 
-/// Kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub(crate) enum FileKind {
     #[default]

@@ -52,7 +52,6 @@ pub(crate) struct Sampled {
     pub(crate) text: String,
 }
 
-/// Everything counted.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) lines: u64,
@@ -66,7 +65,6 @@ pub(crate) struct Counts {
     /// Calls printed twice because a signal came: the first is dropped.
     pub(crate) restarted: u64,
     pub(crate) time_went_back: u64,
-    /// Events by op.
     pub(crate) ops: BTreeMap<Op, u64>,
     pub(crate) errors: BTreeMap<u16, u64>,
     pub(crate) bytes_read: u64,

@@ -32,7 +32,6 @@ impl Input {
         Self { path, lines }
     }
 
-    /// Go to the next line.
     pub(crate) fn next_line(&mut self) -> Result<Line, TraceError> {
         self.lines.next_line().map_err(TraceError::io(&self.path))
     }
@@ -89,7 +88,6 @@ pub(crate) const LINE_LIMIT_BYTES: usize = 16 << 20;
 /// What is read at a time (chosen: a second-level cache holds it).
 pub(crate) const BUFFER_BYTES: usize = 256 << 10;
 
-/// One line of input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Line {
     /// It is there, without its line feed.
@@ -128,7 +126,6 @@ impl<R: Read> Lines<R> {
         self.buffer.get(self.rest.clone()).unwrap_or_default()
     }
 
-    /// Go to the next line.
     pub(crate) fn next_line(&mut self) -> Result<Line, Error> {
         // What has been looked at without a line feed.
         let mut seen = 0;

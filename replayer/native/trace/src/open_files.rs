@@ -35,7 +35,6 @@ pub(crate) struct Description {
     pub(crate) shown: Vec<u8>,
 }
 
-/// All descriptions that are open.
 #[derive(Debug, Default)]
 pub(crate) struct OpenFiles {
     open: Vec<Option<Description>>,

@@ -49,7 +49,6 @@ pub(crate) struct PipeSpace {
     pub(crate) causes: Vec<Predecessor>,
 }
 
-/// All streams.
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
     streams: FxHashMap<u64, Stream>,

@@ -24,7 +24,6 @@ pub(super) struct Slot<'a> {
     place: Place,
     /// What it is bound to, or named after.
     entry: &'a Entry,
-    /// The dataset of that.
     dataset: u16,
     /// Where the path within the dataset begins.
     within: u32,
@@ -160,7 +159,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         draw.value(&self.program.tables, &mut self.stream, size_of)
     }
 
-    /// Run a step that binds.
     pub(super) fn bind(&mut self, step: &Step) {
         match step {
             Step::Pick { slot, picker } => self.pick(*slot, usize::from(*picker)),
@@ -218,7 +216,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         rank as u64
     }
 
-    /// Bind a slot to an entry of a dataset.
     #[inline(always)]
     pub(super) fn bind_entry(&mut self, number: u8, dataset: u16, index: u32) {
         let (program, at) = (self.program, usize::from(dataset));

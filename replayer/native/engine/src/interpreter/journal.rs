@@ -102,7 +102,6 @@ impl Journal {
         self.transaction
     }
 
-    /// A transaction begins.
     pub(crate) fn begin(&mut self, transaction: u16, intended_ns: u64, start_ns: u64) {
         if self.is_of_warm_up() {
             self.flush();
@@ -241,7 +240,6 @@ impl Journal {
         }
     }
 
-    /// Record an op.
     #[inline]
     pub(crate) fn record(
         &mut self,

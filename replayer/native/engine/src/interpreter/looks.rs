@@ -149,7 +149,6 @@ impl<K: Kernel> Interpreter<'_, K> {
         Ok(())
     }
 
-    /// A signal, for this transaction.
     fn signal_of(&self, number: SignalId) -> Signal {
         Signal {
             number: number.0,

@@ -58,7 +58,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         Some(done)
     }
 
-    /// A transaction ends.
     pub(super) fn verified_end(&mut self) {
         if let Some(verifier) = self.verifier.as_deref_mut() {
             verifier.tell();

@@ -120,7 +120,6 @@ struct Waiting {
     busy: usize,
 }
 
-/// One emptying.
 struct Emptying<'a> {
     crew: &'a Crew,
     device: u64,

@@ -36,7 +36,6 @@ impl Directory {
         split(&self.path)
     }
 
-    /// The path of something in it.
     pub(crate) fn path_of(&self, name: &[u8]) -> Vec<u8> {
         within(&self.path, name)
     }
@@ -46,7 +45,6 @@ impl Directory {
 pub(crate) struct Leaf<'a> {
     pub(crate) name: Cow<'a, [u8]>,
     pub(crate) entry: &'a Entry,
-    /// Target of a link.
     pub(crate) link: Cow<'a, [u8]>,
     pub(crate) data: FileData,
 }
@@ -115,7 +113,6 @@ fn ensure(places: &mut BTreeMap<Vec<u8>, Place>, path: &[u8]) {
     }
 }
 
-/// The whole tree.
 pub(crate) struct Tree<'a> {
     datasets: Vec<&'a Dataset>,
     users: u32,
@@ -205,7 +202,6 @@ impl<'a> Tree<'a> {
         self.leaves_in(directory, 0..usize::MAX)
     }
 
-    /// Some of them.
     pub(crate) fn leaves_in(
         &self,
         directory: &Directory,
@@ -306,7 +302,6 @@ fn add_copy(
     }
 }
 
-/// How many copies of a dataset there are.
 fn copies(dataset: &Dataset, users: u32) -> u32 {
     match dataset.scope {
         Scope::Shared => 1,

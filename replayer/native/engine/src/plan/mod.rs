@@ -99,7 +99,6 @@ impl Program {
     }
 }
 
-/// Parse and check a document.
 pub(crate) fn parse_plan(document: &[u8]) -> Result<Program> {
     let program = json(document).and_then(|value| {
         // Another format may have other keys.

@@ -15,7 +15,6 @@ use std::ffi::CString;
 /// At most this many slots in a plan.
 pub(crate) const SLOTS: usize = 16;
 
-/// The number of a slot.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) struct SlotId(
     #[serde(deserialize_with = "integer::<_, _, 0, { SLOTS as u64 - 1 }>")] pub(crate) u8,
@@ -220,7 +219,6 @@ impl StepCall {
         }
     }
 
-    /// The numbers that it draws.
     pub(crate) fn draws(&self) -> Vec<Draw> {
         match self {
             StepCall::Plain(Call::Symlink { target, .. }) => match target {

@@ -66,7 +66,6 @@ impl Program {
         Ok(self.replays.needs()?.lanes)
     }
 
-    /// The mix of a user.
     pub(crate) fn mix_of(&self, user: u32) -> &Weights {
         let role = self.roles.iter().find(|(end, _)| user < *end);
         role.map_or(&self.mix, |(_, mix)| mix)
@@ -217,7 +216,6 @@ pub(crate) enum Pace {
 }
 
 impl Pace {
-    /// What is drawn.
     pub(crate) fn draw(self) -> Draw {
         match self {
             Pace::Closed(draw) | Pace::Every(draw) | Pace::Arrivals(draw) => draw,
@@ -253,7 +251,6 @@ pub(crate) const SALT: u64 = 0x7E57_5741_4D50_C311;
 /// How the files of a run are told apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Naming {
-    /// By path.
     Paths,
     /// By the last component: directories may be moved, or have several names.
     Names,

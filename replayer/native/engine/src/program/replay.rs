@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 use std::sync::{Arc, OnceLock};
 
-/// A trace that a plan names.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NamedTrace {
@@ -86,7 +85,6 @@ const ONCE: &str = "replay the whole trace once with one user: -u 1 --loops 1, w
 /// The replay programs that a step draws from: none until they are compiled.
 #[derive(Debug, Default)]
 struct ProgramGroup {
-    /// Number of the trace.
     trace: u16,
     /// The requests that are drawn from; `None`: the whole trace is one replay program.
     label: Option<String>,
@@ -109,7 +107,6 @@ pub(crate) struct Needs {
     pub(crate) read_bytes: u64,
 }
 
-/// All that a plan replays.
 #[derive(Debug, Default)]
 pub(crate) struct Replays {
     pub(crate) traces: Vec<NamedTrace>,

@@ -139,7 +139,6 @@ impl Bind {
     }
 }
 
-/// The number of a signal.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct SignalId(
     #[serde(deserialize_with = "integer::<_, _, 0, { SIGNALS as u64 - 1 }>")] pub(crate) u8,
@@ -294,7 +293,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The number that it draws.
     pub(crate) fn draw(&self) -> Option<Draw> {
         match self {
             Part::Number(draw) => Some(*draw),

@@ -97,7 +97,6 @@ impl LogKey {
     }
 }
 
-/// The text of a part of a tag.
 fn part_text(part: &str) -> String {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part;

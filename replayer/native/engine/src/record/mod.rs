@@ -44,7 +44,6 @@ pub(crate) struct RecorderConfig {
     /// Names of the plan's transactions, in order.
     pub(crate) transactions: Vec<String>,
     pub(crate) interval_ns: u64,
-    /// The record directory.
     pub(crate) directory: Option<PathBuf>,
     /// The engine's begin on `clock::now_ns`, and the same moment on the wall clock.
     pub(crate) begin_ns: u64,

@@ -156,7 +156,6 @@ impl Shard {
         }
     }
 
-    /// Record a batch of samples.
     #[cfg(test)]
     pub(crate) fn flush(&self, batch: &[Sample]) {
         self.flush_kept(&mut batch.to_vec(), |_| ());

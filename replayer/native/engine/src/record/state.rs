@@ -49,7 +49,6 @@ pub(crate) struct State {
     spare: Table,
     /// The running interval. Reset after a cut, so that nothing is allocated anew.
     interval: BTreeMap<Key, Sum>,
-    /// The running phase.
     phase: BTreeMap<Key, Sum>,
     /// The phases before it.
     past: BTreeMap<(u16, Phase, Key), RowData>,

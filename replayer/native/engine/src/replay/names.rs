@@ -49,7 +49,6 @@ pub(crate) fn own_text<'a>(bytes: &'a [u8], own_end: usize, suffix: &[u8]) -> Co
     Cow::Owned(text)
 }
 
-/// The names of one performance.
 #[derive(Debug)]
 pub(crate) struct Names {
     paths: Arc<Paths>,

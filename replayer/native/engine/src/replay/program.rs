@@ -59,7 +59,6 @@ pub(crate) enum Recorded {
     Exactly(u64),
     /// It went well; its number says nothing that could be compared.
     Well,
-    /// An errno.
     Error(i32),
     /// The program was not allowed to change something: only the look-up of its name is made.
     Denied(i32),
@@ -143,7 +142,6 @@ pub(crate) struct Paths {
     pub(crate) text: Box<[u8]>,
     /// Own paths first.
     pub(crate) spans: Box<[Span]>,
-    /// How many paths are own.
     pub(crate) own: u32,
 }
 

@@ -23,7 +23,6 @@ impl Scratch {
         self.len
     }
 
-    /// How many bytes it holds.
     pub(crate) fn bytes(self) -> u64 {
         self.len as u64
     }
@@ -34,7 +33,6 @@ impl Scratch {
         self.len as u64 >= len
     }
 
-    /// Its first bytes.
     #[inline]
     pub(crate) fn first(self, len: u64) -> Scratch {
         let len = usize::try_from(len).unwrap_or(usize::MAX).min(self.len);

@@ -57,7 +57,6 @@ fn scrambled([a, b, c]: [u64; 3], sum: u64) -> [u64; 3] {
     [a ^ mask(1), b ^ mask(2), c ^ mask(3)]
 }
 
-/// The bytes of a cell.
 pub(crate) fn cell_of(origin: &Origin, index: u32) -> [u8; CELL] {
     let words = [
         pair(origin.run, origin.user),

@@ -42,7 +42,6 @@ impl Tally {
         }
     }
 
-    /// All sums, by name.
     pub(super) fn sums(&self) -> Value {
         let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         let blocks: Map<String, Value> = Violation::ALL

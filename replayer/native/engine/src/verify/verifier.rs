@@ -19,7 +19,6 @@ pub(crate) struct Laid {
     pub(crate) size: u64,
     /// So many bytes of each block are zeros.
     pub(crate) zeros: u64,
-    /// It is a link.
     pub(crate) linked: bool,
 }
 
@@ -126,7 +125,6 @@ impl<'a> Verifier<'a> {
         opening
     }
 
-    /// It was opened, or not.
     pub(crate) fn opened(&mut self, slot: u8, opening: Opening, fine: bool) {
         let Opening { key, id, laid, .. } = opening;
         let (mut tick, mut certain) = (id, !laid.linked);
@@ -351,7 +349,6 @@ impl Buffer {
         self.bytes.get_mut(self.start..end).unwrap_or_default()
     }
 
-    /// The first of them.
     pub(crate) fn first(&self, len: u64) -> &[u8] {
         let len = usize::try_from(len).unwrap_or(usize::MAX);
         let end = self.start.saturating_add(len);

@@ -20,7 +20,6 @@ struct ThreadClock {
     moments: VecDeque<(u64, Rc<Clock>)>,
 }
 
-/// The clocks of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct VectorClocks {
     threads: Vec<ThreadClock>,
@@ -134,7 +133,6 @@ fn forget_oldest(clock: &mut Clock) {
 }
 
 impl ThreadClock {
-    /// The clock as it was at a row.
     fn at(&self, row: u64) -> Option<Rc<Clock>> {
         let after = self.moments.partition_point(|&(from, _)| from <= row);
         let (_, clock) = self.moments.get(after.checked_sub(1)?)?;

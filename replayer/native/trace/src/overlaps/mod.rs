@@ -121,7 +121,6 @@ pub(crate) struct Overlaps {
     pub(crate) names_move: bool,
 }
 
-/// Calls for which an order is searched.
 #[derive(Debug, Default)]
 pub(crate) struct OrderSearch {
     noted: Vec<Touch>,

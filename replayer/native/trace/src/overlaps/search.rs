@@ -248,7 +248,6 @@ impl<'a> Linearizer<'a> {
         }
     }
 
-    /// Remember how far it went.
     fn remember(&mut self) {
         if self.at > self.furthest.0 {
             let order = self.order.get(self.fixed.taken..).unwrap_or_default();
@@ -298,7 +297,6 @@ impl<'a> Linearizer<'a> {
         }
     }
 
-    /// Note what a call means.
     fn note_meaning(&mut self, call: usize) {
         if let (Some(touch), Some(place)) = (self.touch(call), self.meant.get_mut(call)) {
             *place = self.state.meant(touch);

@@ -52,7 +52,6 @@ struct Open {
     connection: Option<i64>,
 }
 
-/// Requests so far.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
     windows: Windows,
@@ -97,7 +96,6 @@ impl Requests {
         }
     }
 
-    /// A task has an event.
     pub(crate) fn event(&mut self, task: u64, thread: u32, row: u64, times: (i64, i64)) {
         let (start_ns, end_ns) = times;
         if self.windows.len() > 0 {

@@ -78,7 +78,6 @@ pub fn statistics(directory: &Path, label: Option<&str>) -> Result<String, Trace
     Ok(joined([whole.json(), kinds.count(&whole), rest]).to_string())
 }
 
-/// One object with the keys of all.
 fn joined(objects: [Value; 3]) -> Value {
     let maps = objects.into_iter().filter_map(|object| match object {
         Value::Object(map) => Some(map),
@@ -87,7 +86,6 @@ fn joined(objects: [Value; 3]) -> Value {
     Value::Object(maps.flatten().collect())
 }
 
-/// When an event ended.
 fn end_ns(event: &Event) -> i64 {
     let duration_ns = event.duration_ns.unwrap_or(0);
     event.start_ns.saturating_add(duration_ns)

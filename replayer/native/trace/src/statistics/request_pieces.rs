@@ -7,7 +7,6 @@ use crate::tables::schema::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
-/// What an event belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventRequest {
     pub(super) label: usize,
@@ -86,7 +85,6 @@ impl RequestPieces {
         at
     }
 
-    /// Labels, and how many requests have each.
     pub(super) fn labels(&self) -> impl Iterator<Item = (&str, usize)> {
         self.labels
             .iter()

@@ -14,7 +14,6 @@ pub const MOST_DATA: u64 = 0x7fff_f000;
 /// A replay asks a copy for so much more than was moved: it ends where its source has ended (chosen).
 pub const END_BYTES: u64 = 4096;
 
-/// Where an event writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteExtent {
     Nothing,

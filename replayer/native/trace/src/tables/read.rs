@@ -22,7 +22,6 @@ use std::sync::Arc;
 
 /// Rows that are decoded at a time (chosen: 20 columns of them fit into a second-level cache).
 const BATCH_ROWS: usize = 8 << 10;
-/// The most rows that a row group may have.
 const MOST_GROUP_ROWS: i64 = 1 << 20;
 
 /// A file that is read at positions of each reader's own.
@@ -383,7 +382,6 @@ fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Option<usize>>>
     columns.next().is_none().then_some(places)
 }
 
-/// Read a column of a row group.
 fn column_reader(group: &dyn RowGroupReader, index: usize) -> ParquetResult<ColumnReader> {
     let description = group.metadata().schema_descr().column(index);
     let pages = CheckedPages(group.get_column_page_reader(index)?);

@@ -198,7 +198,6 @@ impl RowCounts {
         path.is_none_or(|path| u64::from(path) < self.paths)
     }
 
-    /// Whether an event waits for an earlier one.
     pub(crate) fn holds_edge(self, event: u64, earlier: u64) -> bool {
         earlier < event && event < self.events
     }

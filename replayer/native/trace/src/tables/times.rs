@@ -50,7 +50,6 @@ const MOST_MORE_NS: i64 = 10_000_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ThinkTimes {
     costs: OverheadCosts,
-    /// The last event of each thread.
     threads: FxHashMap<u32, Last>,
 }
 

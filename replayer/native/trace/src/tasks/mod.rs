@@ -58,7 +58,6 @@ pub(crate) struct Task {
     cwd: usize,
     /// Its number in the trace, once it has an event.
     pub(crate) thread: Option<u32>,
-    /// End of its last event.
     pub(crate) last_end_ns: Option<i64>,
     /// What its last event did.
     pub(crate) last_op: Option<Op>,
@@ -71,7 +70,6 @@ pub(crate) struct Task {
     pub(crate) spawning: Option<Shares>,
     /// When that was entered.
     pub(crate) spawning_ns: Option<i64>,
-    /// Its last event.
     pub(crate) last_event: Option<EventRef>,
     /// What has happened since, or before its first one.
     pub(crate) predecessors: Predecessors,
@@ -89,7 +87,6 @@ pub(crate) struct Task {
     awaited_by: Option<u64>,
 }
 
-/// All tasks that live.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     table: FxHashMap<u64, Task>,
@@ -286,7 +283,6 @@ impl Tasks {
         }
     }
 
-    /// A task ended.
     pub(crate) fn end(&mut self, number: u64) {
         self.spawning.retain(|&other| other != number);
         let Some(task) = self.table.remove(&number) else {

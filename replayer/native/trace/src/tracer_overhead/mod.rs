@@ -184,7 +184,6 @@ impl OverheadEstimator {
         }
     }
 
-    /// An op took so long.
     pub(crate) fn took(&mut self, op: Op, duration_ns: Option<i64>) {
         if let Some(duration_ns) = duration_ns.filter(|_| CHEAP.contains(&op)) {
             self.cheap.add(duration_ns);
@@ -279,7 +278,6 @@ impl OverheadEstimator {
         )
     }
 
-    /// What is known of each class.
     fn known(&self, asked: &TracerOverhead) -> Vec<(usize, i64)> {
         let lows = self.pools.iter().map(Samples::low).enumerate();
         let lows: Vec<(usize, i64)> = lows

@@ -148,7 +148,6 @@ impl Tracker {
         args.mode = args.mode.map(|mode| mode & !umask);
     }
 
-    /// Learn from an open that succeeded.
     fn learn_open(&mut self, path: PathId, flags: i64) -> Option<Placed> {
         if flags & O_TMPFILE == O_TMPFILE {
             self.tree.saw(path, true, FileKind::Directory)?;

@@ -16,7 +16,6 @@ use replayer_ops::numbers::ENOTEMPTY;
 use replayer_ops::{Class, Op};
 
 impl Tracker {
-    /// Take a call on one path.
     pub(crate) fn on_path(
         &mut self,
         call: &Call<'_>,
@@ -178,7 +177,6 @@ impl Tracker {
         }
     }
 
-    /// Learn from an error.
     pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
         use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR};
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;

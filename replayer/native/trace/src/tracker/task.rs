@@ -67,7 +67,6 @@ impl Tracker {
         Some(Disposition::Event)
     }
 
-    /// Take a close.
     pub(crate) fn close(
         &mut self,
         call: &Call<'_>,

@@ -16,7 +16,6 @@ use replayer_ops::Op;
 use replayer_ops::numbers::{EEXIST, ENOENT};
 
 impl Tracker {
-    /// Take a call on two paths.
     pub(crate) fn on_two_paths(
         &mut self,
         call: &Call<'_>,

@@ -173,7 +173,6 @@ impl Tree {
         }
     }
 
-    /// A name was removed.
     pub(crate) fn removed(&mut self, path: PathId, kind: FileKind) -> Option<Placed> {
         let placed = self.saw(path, false, kind)?;
         if let Some((directory, name)) = placed.1 {

@@ -36,7 +36,6 @@ pub(crate) struct BatchBuilder<'a> {
 #[derive(Clone, Copy)]
 struct Kept {
     by: Wait,
-    /// When it ends.
     end_ns: u64,
     /// The think time since.
     after_ns: u64,

@@ -75,7 +75,6 @@ impl Clock {
     }
 }
 
-/// A time that is not negative.
 pub(crate) fn positive(time: i64) -> u64 {
     u64::try_from(time).unwrap_or(0)
 }
@@ -104,7 +103,6 @@ impl Calibration {
         }
     }
 
-    /// How long a recorded pause is to be.
     #[inline]
     pub(crate) fn pause(self, recorded_ns: u64) -> u64 {
         if self.pauses_percent == AS_RECORDED {

@@ -156,7 +156,6 @@ impl Locks {
         waits.extend(self.closes.before(path, lane_row));
     }
 
-    /// A lock is refused.
     pub(super) fn note_refused(&mut self, path: u32, lane_row: LaneRow) {
         self.refusals.note(path, lane_row);
     }

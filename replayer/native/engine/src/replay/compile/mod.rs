@@ -100,7 +100,6 @@ impl Source {
         })
     }
 
-    /// The same for so many users.
     pub(crate) fn shared_by(self, users: u32) -> Source {
         Source { users, ..self }
     }

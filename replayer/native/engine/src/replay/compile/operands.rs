@@ -34,7 +34,6 @@ const NO_FLAGS: Reason = "flags that are not replayed";
 /// `AT_STATX_FORCE_SYNC` and `AT_STATX_DONT_SYNC`: how fresh attributes must be.
 const SYNC: u32 = 0x6000;
 
-/// The operands of an event.
 pub(crate) struct Operands<'a>(pub(crate) &'a Event);
 
 impl Operands<'_> {

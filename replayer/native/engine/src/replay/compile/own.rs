@@ -54,7 +54,6 @@ impl Found {
 /// Entries by path: parents come before children.
 pub(crate) type Entries = BTreeMap<Box<[u8]>, Found>;
 
-/// What of the tree is shared by all users.
 pub(crate) fn shared_of_tree(path_map: &PathMap) -> Entries {
     entries_of_tree(path_map, |path| path_map.own_end_of(path) == 0)
 }

@@ -107,7 +107,6 @@ impl PathMap {
         Ok(())
     }
 
-    /// How many rows there are.
     pub(crate) fn rows(&self) -> u32 {
         u32::try_from(self.spots.len()).unwrap_or(u32::MAX)
     }

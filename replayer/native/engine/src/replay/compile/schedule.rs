@@ -75,7 +75,6 @@ impl Schedule {
 /// The rows that a replay program plays.
 #[derive(Debug)]
 pub(crate) enum Part {
-    /// All of the trace.
     Whole,
     /// Some rows of some threads: by thread and first row.
     Pieces(Vec<Piece>),

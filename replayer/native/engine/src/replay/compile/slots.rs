@@ -33,7 +33,6 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// Keep a file that is opened.
     pub(crate) fn open(&mut self, file: u32, path: u32, lane_row: LaneRow) -> Option<Slot> {
         let free = self.free.get_mut(&lane_row.0).and_then(Vec::pop);
         let slot = free.or_else(|| {

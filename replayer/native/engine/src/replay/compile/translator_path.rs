@@ -137,7 +137,6 @@ impl Translator<'_> {
         self.attribute(on, event).map(Some)
     }
 
-    /// A call on an attribute.
     pub(super) fn attribute(&mut self, on: Subject, event: &Event) -> Result<ReplayCall, Reason> {
         let operands = Operands(event);
         Ok(ReplayCall::Plain(match event.op {

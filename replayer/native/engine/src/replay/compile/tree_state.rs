@@ -182,7 +182,6 @@ impl<'a> TreeState<'a> {
         }
     }
 
-    /// The names in a directory.
     pub(crate) fn names(&self, directory: NodeId) -> impl Iterator<Item = &[u8]> {
         let children = match self.node(directory).map(|node| &node.kind) {
             Some(Kind::Directory(children)) => Some(children),
@@ -240,7 +239,6 @@ impl<'a> TreeState<'a> {
         (links < MOST_LINKS).then_some((directory, name))
     }
 
-    /// What lies at a path itself.
     pub(crate) fn find_itself(&self, path: &[u8]) -> Option<NodeId> {
         let (directory, name) = self.home(path)?;
         self.child(directory, name)

@@ -71,7 +71,6 @@ impl TreeState<'_> {
         self.held.insert(file, held);
     }
 
-    /// An event that names a path.
     fn named(&mut self, event: &Event) {
         let Some(path) = event.path.and_then(|row| self.path_map.path(row)) else {
             return;

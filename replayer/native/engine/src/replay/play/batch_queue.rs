@@ -28,9 +28,7 @@ pub(crate) struct BatchQueue {
 /// Why there is no batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoBatch {
-    /// The performance is over.
     Over,
-    /// The script is broken.
     Broken(String),
 }
 

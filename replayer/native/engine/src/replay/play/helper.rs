@@ -19,7 +19,6 @@ use std::thread::{Builder, JoinHandle, park, park_timeout};
 
 /// What a helper is to do.
 pub(super) enum Task {
-    /// A lane of a performance.
     Lane(Role),
     /// A performance of a pipeline.
     Stage(Post),

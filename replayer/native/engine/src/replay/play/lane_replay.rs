@@ -28,7 +28,6 @@ pub(crate) struct Tools {
     pub(super) log: Option<Log>,
 }
 
-/// A call: which and where.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Act {
     pub(super) op: Op,
@@ -41,7 +40,6 @@ impl Act {
     }
 }
 
-/// How it ended.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) answer: Answer,
@@ -90,7 +88,6 @@ pub(crate) struct LaneReplay<'a, K> {
     pub(super) tally: Tally,
     /// Those of this performance.
     pub(super) divergences: u64,
-    /// Write calls so far.
     pub(super) writes: u64,
     /// When the event under way was intended, at the recorded times.
     pub(super) due_ns: Option<u64>,

@@ -37,11 +37,9 @@ pub(crate) struct LaneThreads {
     thread_state: Arc<ThreadState>,
     helpers: Vec<HelperThread>,
     tools: Tools,
-    /// Where it plays.
     site: Option<(u16, Arc<Folder>)>,
     /// Performances of each trace in this segment.
     given: Vec<u64>,
-    /// All performances.
     performances: u64,
 }
 
@@ -49,7 +47,6 @@ pub(crate) struct LaneThreads {
 struct Given {
     performance: Arc<Performance>,
     folder: Arc<Folder>,
-    /// Its files stay where they are.
     keeps_files: bool,
 }
 

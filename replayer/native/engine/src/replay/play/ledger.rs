@@ -136,7 +136,6 @@ struct Book {
 }
 
 impl Book {
-    /// Add to the sums of a target and of all.
     fn each_sum(&mut self, target: u16, add: impl Fn(&mut Totals)) {
         add(&mut self.all);
         add(self.targets.entry(target).or_default());
@@ -150,7 +149,6 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A performance has ended.
     pub(crate) fn count_performance(&self, target: u16) {
         hold(&self.book).each_sum(target, |totals| totals.performances += 1);
     }

@@ -11,7 +11,6 @@ use crate::thread_state::ThreadState;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Which performance it is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PerformanceId {
     pub(crate) user: u32,
