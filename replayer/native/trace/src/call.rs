@@ -78,6 +78,12 @@ impl Outcome {
             Self::Error(_) | Self::Unknown => None,
         }
     }
+
+    /// The task that it returned the number of.
+    pub(crate) fn task(self) -> Option<u64> {
+        let number = u64::try_from(self.value()?).ok();
+        number.filter(|&number| number > 0)
+    }
 }
 
 /// A descriptor as a log shows it.

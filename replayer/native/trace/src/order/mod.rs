@@ -276,6 +276,12 @@ pub(crate) enum Access {
     Add,
 }
 
+impl Access {
+    pub(crate) fn of_call(alters: bool) -> Self {
+        if alters { Self::Write } else { Self::Read }
+    }
+}
+
 /// An event's thread and row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EventRef {

@@ -8,12 +8,13 @@ use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Where a path leads.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Location {
     Inside(PathId),
     /// An absolute path outside of the roots, without a slash at its end ("" is `/`).
     Outside(Rc<[u8]>),
     /// It cannot be told: the working directory is not known.
+    #[default]
     Unknown,
 }
 

@@ -1,78 +1,57 @@
 //! The descriptors of tasks: held, let go, closed at execve.
 
 use crate::call::OnExec;
-use crate::tasks::{Cwd, Descriptor, FdTarget, Tasks, inside};
+use crate::tasks::{Cwd, Descriptor, FdTable, FdTarget, Task, Tasks, inside};
+use rustc_hash::FxHashMap;
+use std::cell::RefMut;
+use std::rc::Rc;
+
+impl Task {
+    /// Have a table of its own. Returns the descriptions that the one it shared holds as well.
+    pub(super) fn part_files(&mut self) -> Vec<u32> {
+        if Rc::strong_count(&self.files) == 1 {
+            return Vec::new();
+        }
+        inside(Rc::make_mut(&mut self.files).get_mut())
+    }
+
+    /// Have a working directory of its own.
+    pub(super) fn part_cwd(&mut self) {
+        Rc::make_mut(&mut self.cwd);
+    }
+}
 
 impl Tasks {
+    fn files(&mut self, number: u64) -> Option<RefMut<'_, FdTable>> {
+        Some(self.get_mut(number)?.files.borrow_mut())
+    }
+
     /// Close what is to be closed at execve. Returns the descriptions that lose a descriptor, and those gained by a
     /// table that is no longer shared.
     pub(crate) fn exec(&mut self, number: u64) -> (Vec<u32>, Vec<u32>) {
         let gained = self.part_table(number);
-        let Some(files) = self.get_mut(number).map(|task| task.files) else {
-            return (Vec::new(), gained);
-        };
-        (
-            self.close_where(files, |_, slot| slot.on_exec == OnExec::Close),
-            gained,
-        )
+        let closed = self.close_where(number, |_, slot| slot.on_exec == OnExec::Close);
+        (closed, gained)
     }
 
     /// Give a task a table of its own. Returns the descriptions that this one holds as well.
     pub(crate) fn part_table(&mut self, number: u64) -> Vec<u32> {
-        let Some(files) = self.get_mut(number).map(|task| task.files) else {
-            return Vec::new();
-        };
-        let Some(table) = self.tables.get_mut(files).filter(|table| table.users > 1) else {
-            return Vec::new();
-        };
-        table.users -= 1;
-        let copy = table.clone();
-        let gained = inside(&copy.slots);
-        let own = self.add_table(copy);
-        if let Some(table) = self.tables.get_mut(own) {
-            table.users = 1;
-        }
-        if let Some(task) = self.table.get_mut(&number) {
-            task.files = own;
-        }
-        gained
+        let task = self.get_mut(number);
+        task.map(Task::part_files).unwrap_or_default()
     }
 
-    /// Give a task a working directory of its own.
     pub(crate) fn part_cwd(&mut self, number: u64) {
-        let Some(cwd) = self.get_mut(number).map(|task| task.cwd) else {
-            return;
-        };
-        let Some(shared) = self.cwds.get_mut(cwd).filter(|cwd| cwd.users > 1) else {
-            return;
-        };
-        shared.users -= 1;
-        let copy = Cwd {
-            users: 1,
-            ..shared.clone()
-        };
-        let own = self.add_cwd(copy);
-        if let Some(task) = self.table.get_mut(&number) {
-            task.cwd = own;
+        if let Some(task) = self.get_mut(number) {
+            task.part_cwd();
         }
     }
 
-    fn close_where(&mut self, files: usize, closes: impl Fn(i64, &Descriptor) -> bool) -> Vec<u32> {
-        let Some(table) = self.tables.get_mut(files) else {
+    fn close_where(&mut self, number: u64, closes: impl Fn(i64, &Descriptor) -> bool) -> Vec<u32> {
+        let Some(mut files) = self.files(number) else {
             return Vec::new();
         };
-        let mut numbers: Vec<i64> = table
-            .slots
-            .iter()
-            .filter(|&(&number, slot)| closes(number, slot))
-            .map(|(&number, _)| number)
-            .collect();
-        numbers.sort_unstable();
-        numbers
-            .into_iter()
-            .filter_map(|number| table.slots.remove(&number))
-            .filter_map(|slot| slot.held.inside())
-            .collect()
+        let closed = files.extract_if(|&fd, slot| closes(fd, slot)).collect();
+        inside(&closed)
     }
 
     /// Close a range of descriptors, or mark it to be closed at execve.
@@ -83,18 +62,17 @@ impl Tasks {
         last: i64,
         mark: bool,
     ) -> Vec<u32> {
-        let Some(files) = self.get_mut(number).map(|task| task.files) else {
-            return Vec::new();
-        };
         let last = if last < 0 { i64::MAX } else { last };
         if !mark {
-            return self.close_where(files, |fd, _| (first..=last).contains(&fd));
+            return self.close_where(number, |fd, _| (first..=last).contains(&fd));
         }
-        if let Some(table) = self.tables.get_mut(files) {
-            for (fd, slot) in &mut table.slots {
-                if (first..=last).contains(fd) {
-                    slot.on_exec = OnExec::Close;
-                }
+        for (fd, slot) in self
+            .files(number)
+            .iter_mut()
+            .flat_map(|files| files.iter_mut())
+        {
+            if (first..=last).contains(fd) {
+                slot.on_exec = OnExec::Close;
             }
         }
         Vec::new()
@@ -102,9 +80,8 @@ impl Tasks {
 
     /// What a descriptor of a task holds.
     pub(crate) fn held(&mut self, number: u64, fd: i64) -> Option<FdTarget> {
-        let files = self.get_mut(number)?.files;
-        let table = self.tables.get(files)?;
-        table.slots.get(&fd).map(|slot| slot.held.clone())
+        let files = self.files(number)?;
+        files.get(&fd).map(|slot| slot.held.clone())
     }
 
     /// Let a descriptor hold something. Returns the description that it held before.
@@ -115,36 +92,35 @@ impl Tasks {
         held: FdTarget,
         on_exec: OnExec,
     ) -> Option<u32> {
-        let files = self.get_mut(number)?.files;
-        let table = self.tables.get_mut(files)?;
-        let before = table.slots.insert(fd, Descriptor { held, on_exec })?;
-        before.held.inside()
+        let before = self.files(number)?.insert(fd, Descriptor { held, on_exec });
+        before?.held.inside()
     }
 
     /// Let a descriptor go.
     pub(crate) fn release(&mut self, number: u64, fd: i64) -> Option<FdTarget> {
-        let files = self.get_mut(number)?.files;
-        let table = self.tables.get_mut(files)?;
-        table.slots.remove(&fd).map(|slot| slot.held)
+        let slot = self.files(number)?.remove(&fd);
+        slot.map(|slot| slot.held)
     }
 
     /// `F_SETFD` and the like.
     pub(crate) fn set_on_exec(&mut self, number: u64, fd: i64, on_exec: OnExec) {
-        let files = self.get_mut(number).map(|task| task.files);
-        let table = files.and_then(|files| self.tables.get_mut(files));
-        if let Some(slot) = table.and_then(|table| table.slots.get_mut(&fd)) {
+        if let Some(mut files) = self.files(number)
+            && let Some(slot) = files.get_mut(&fd)
+        {
             slot.on_exec = on_exec;
         }
     }
 
     /// All working directories, to tell where they are now.
-    pub(crate) fn cwds_mut(&mut self) -> impl Iterator<Item = &mut Cwd> {
-        self.cwds.iter_mut()
+    pub(crate) fn cwds_mut(&mut self) -> impl Iterator<Item = RefMut<'_, Cwd>> {
+        // Each of them once, however many tasks share it.
+        let cwds = self.table.values().map(|task| &task.cwd);
+        let cwds: FxHashMap<_, _> = cwds.map(|cwd| (Rc::as_ptr(cwd), cwd)).collect();
+        cwds.into_values().map(|cwd| cwd.borrow_mut())
     }
 
     /// The working directory of a task.
-    pub(crate) fn cwd_mut(&mut self, number: u64) -> Option<&mut Cwd> {
-        let cwd = self.get_mut(number)?.cwd;
-        self.cwds.get_mut(cwd)
+    pub(crate) fn cwd_mut(&mut self, number: u64) -> Option<RefMut<'_, Cwd>> {
+        Some(self.get_mut(number)?.cwd.borrow_mut())
     }
 }

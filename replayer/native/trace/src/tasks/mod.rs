@@ -11,6 +11,7 @@ use crate::tasks::predecessors::{EndedTask, PollTime, Predecessors, WaitTime};
 use crate::tracer_overhead::LastCall;
 use replayer_ops::Op;
 use rustc_hash::FxHashMap;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 #[derive(Debug, Clone)]
@@ -19,22 +20,16 @@ struct Descriptor {
     on_exec: OnExec,
 }
 
-/// Descriptors, shared by the tasks that were cloned with `CLONE_FILES`.
-#[derive(Debug, Clone, Default)]
-struct FdTable {
-    slots: FxHashMap<i64, Descriptor>,
-    users: u32,
-}
+type FdTable = FxHashMap<i64, Descriptor>;
 
-/// A working directory, shared by the tasks that were cloned with `CLONE_FS`.
-#[derive(Debug, Clone)]
+/// A working directory.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Cwd {
     pub(crate) location: Location,
     /// The text that `-y` showed for it last.
     pub(crate) shown: Vec<u8>,
     /// What creations leave out of their modes.
     pub(crate) umask: i64,
-    users: u32,
 }
 
 /// Ended tasks that are remembered until somebody waits for them (chosen).
@@ -54,8 +49,10 @@ pub(crate) enum EarlyResult {
 /// One thread of the traced program.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Task {
-    files: usize,
-    cwd: usize,
+    /// Shared by the tasks that were cloned with `CLONE_FILES`.
+    files: Rc<RefCell<FdTable>>,
+    /// Shared by the tasks that were cloned with `CLONE_FS`.
+    cwd: Rc<RefCell<Cwd>>,
     /// Its number in the trace, once it has an event.
     pub(crate) thread: Option<u32>,
     pub(crate) last_end_ns: Option<i64>,
@@ -90,10 +87,6 @@ pub(crate) struct Task {
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
     table: FxHashMap<u64, Task>,
-    tables: Vec<FdTable>,
-    cwds: Vec<Cwd>,
-    free_tables: Vec<usize>,
-    free_cwds: Vec<usize>,
     /// Tasks whose clone has not returned, oldest first.
     spawning: Vec<u64>,
     /// Directories that tasks start in, where the user said so: one, or (None) all others.
@@ -140,55 +133,16 @@ impl Tasks {
         let location = location.cloned().unwrap_or(Location::Unknown);
         let umask = given.iter().find_map(|task| self.given_umasks.get(task));
         let umask = umask.copied().unwrap_or(USUAL_UMASK);
-        let files = self.add_table(FdTable::default());
-        let cwd = self.add_cwd(Cwd {
+        let cwd = Cwd {
             location,
             shown: Vec::new(),
             umask,
-            users: 0,
-        });
-        self.insert(number, files, cwd, Predecessors::default());
-    }
-
-    fn insert(&mut self, number: u64, files: usize, cwd: usize, predecessors: Predecessors) {
-        if let Some(table) = self.tables.get_mut(files) {
-            table.users += 1;
-        }
-        if let Some(cwd) = self.cwds.get_mut(cwd) {
-            cwd.users += 1;
-        }
-        self.table.insert(
-            number,
-            Task {
-                files,
-                cwd,
-                predecessors,
-                ..Task::default()
-            },
-        );
-    }
-
-    fn add_table(&mut self, table: FdTable) -> usize {
-        let table = FdTable { users: 0, ..table };
-        if let Some(free) = self.free_tables.pop()
-            && let Some(place) = self.tables.get_mut(free)
-        {
-            *place = table;
-            return free;
-        }
-        self.tables.push(table);
-        self.tables.len() - 1
-    }
-
-    fn add_cwd(&mut self, cwd: Cwd) -> usize {
-        if let Some(free) = self.free_cwds.pop()
-            && let Some(place) = self.cwds.get_mut(free)
-        {
-            *place = cwd;
-            return free;
-        }
-        self.cwds.push(cwd);
-        self.cwds.len() - 1
+        };
+        let task = Task {
+            cwd: Rc::new(RefCell::new(cwd)),
+            ..Task::default()
+        };
+        self.table.insert(number, task);
     }
 
     /// A clone was entered; its child may be heard of before it returns.
@@ -235,22 +189,22 @@ impl Tasks {
         let Some(task) = self.table.get(&parent) else {
             return Vec::new();
         };
-        let (mut files, mut cwd) = (task.files, task.cwd);
-        let predecessors = task
-            .predecessors
-            .of_child(parent, task.cause(EdgeReason::Spawn));
+        let mut born = Task {
+            files: Rc::clone(&task.files),
+            cwd: Rc::clone(&task.cwd),
+            predecessors: task
+                .predecessors
+                .of_child(parent, task.cause(EdgeReason::Spawn)),
+            ..Task::default()
+        };
         let mut copied = Vec::new();
         if !shares.files {
-            let table = self.tables.get(files).cloned().unwrap_or_default();
-            copied = inside(&table.slots);
-            files = self.add_table(table);
+            copied = born.part_files();
         }
-        if !shares.cwd
-            && let Some(copy) = self.cwds.get(cwd).cloned()
-        {
-            cwd = self.add_cwd(Cwd { users: 0, ..copy });
+        if !shares.cwd {
+            born.part_cwd();
         }
-        self.insert(child, files, cwd, predecessors);
+        self.table.insert(child, born);
         copied
     }
 
@@ -274,11 +228,8 @@ impl Tasks {
 
     /// A task is about to end. Returns the descriptions that its table held, if it is the last to use it.
     pub(crate) fn leave(&mut self, number: u64) -> Vec<u32> {
-        let Some(files) = self.table.get(&number).map(|task| task.files) else {
-            return Vec::new();
-        };
-        match self.tables.get_mut(files) {
-            Some(table) if table.users <= 1 => inside(&std::mem::take(&mut table.slots)),
+        match self.table.get(&number) {
+            Some(task) if Rc::strong_count(&task.files) == 1 => inside(&task.files.take()),
             _ => Vec::new(),
         }
     }
@@ -296,19 +247,6 @@ impl Tasks {
         self.ended.extend(left.map(|left| (number, left)));
         if let Some(by) = waits {
             self.reap(by, number);
-        }
-        if let Some(table) = self.tables.get_mut(task.files) {
-            table.users = table.users.saturating_sub(1);
-            if table.users == 0 {
-                *table = FdTable::default();
-                self.free_tables.push(task.files);
-            }
-        }
-        if let Some(cwd) = self.cwds.get_mut(task.cwd) {
-            cwd.users = cwd.users.saturating_sub(1);
-            if cwd.users == 0 {
-                self.free_cwds.push(task.cwd);
-            }
         }
     }
 
@@ -345,7 +283,7 @@ impl Tasks {
     }
 }
 
-fn inside(slots: &FxHashMap<i64, Descriptor>) -> Vec<u32> {
+fn inside(slots: &FdTable) -> Vec<u32> {
     let mut held: Vec<(i64, u32)> = slots
         .iter()
         .filter_map(|(&fd, slot)| Some((fd, slot.held.inside()?)))

@@ -131,9 +131,12 @@ impl Tasks {
     /// A task has waited until a thread of its process let its number go, which threads do last: a log tells of their end soon
     /// afterwards, or before. Returns whether that thread had events, or waited for some.
     pub(crate) fn join(&mut self, number: u64, thread: u64) -> bool {
-        let files = self.table.get(&number).map(|task| task.files);
+        let files = self.table.get(&number).map(|task| Rc::clone(&task.files));
         let left = match self.table.get(&thread) {
-            Some(other) if thread != number && Some(other.files) == files => {
+            Some(other)
+                if thread != number
+                    && files.is_some_and(|files| Rc::ptr_eq(&files, &other.files)) =>
+            {
                 other.predecessors.leave(other.cause(EdgeReason::Wait))
             }
             Some(_) => None,

@@ -66,8 +66,8 @@ impl Tracker {
             Some(_) if file.deleted => true,
             Some(Location::Inside(place)) if place == path => true,
             Some(Location::Inside(place)) => {
-                let found = self.tree.find(place, false);
-                matches!(found, Found::Node(found, _) if node.is_none_or(|node| node == found))
+                let found = self.tree.find(place, false).node();
+                found.is_some() && node.is_none_or(|node| Some(node) == found)
             }
             // Without -y at the opening, or through a link: nothing was shown before.
             Some(_) => description.shown.is_empty(),
@@ -92,10 +92,7 @@ impl Tracker {
     }
 
     fn adopt_inside(&mut self, path: PathId, deleted: bool, shown: &[u8]) -> FdTarget {
-        let node = match self.tree.find(path, true) {
-            Found::Node(node, _) => Some(node),
-            _ => None,
-        };
+        let node = self.tree.find(path, true).node();
         if deleted || node.is_some_and(|node| self.tree.was_made(node)) {
             return self.receive((path, node), deleted, shown);
         }

@@ -65,12 +65,7 @@ impl Tracker {
             _ => {}
         }
         self.emit(call, op, operands, &written)?;
-        let access = if op.moves() {
-            Access::Write
-        } else {
-            Access::Read
-        };
-        self.order.file(used.slot, access);
+        self.order.file(used.slot, Access::of_call(op.moves()));
         if let (Op::Getdents, Some(node)) = (op, used.node) {
             self.order.list(node);
         }
@@ -169,12 +164,8 @@ impl Tracker {
             Op::Mmap => {
                 let start = args.offset.unwrap_or(0);
                 let writes = args.mode.unwrap_or(0) & 2 != 0 && args.flags.unwrap_or(0) & 1 != 0;
-                let access = if writes { Access::Write } else { Access::Read };
-                self.order.data(
-                    node,
-                    (start, start.saturating_add(args.size.unwrap_or(0))),
-                    access,
-                );
+                let end = start.saturating_add(args.size.unwrap_or(0));
+                self.order.data(node, (start, end), Access::of_call(writes));
                 self.counts.blind.add("mmap");
                 if writes {
                     self.usage.changed(used.path);
@@ -196,10 +187,9 @@ impl Tracker {
         };
         if args.unlocks(op) {
             self.order.unlock(node, description.slot);
-        } else if shared {
-            self.order.lock(node, description.slot, Access::Read);
         } else {
-            self.order.lock(node, description.slot, Access::Write);
+            let access = Access::of_call(!shared);
+            self.order.lock(node, description.slot, access);
         }
     }
 
@@ -345,11 +335,8 @@ impl Tracker {
             return Ok(Disposition::Other);
         }
         let [from, to] = [source, target].map(|id| {
-            id.and_then(|id| {
-                self.files
-                    .get(id)
-                    .map(|description| (id, UsedFile::of(description)))
-            })
+            let id = id?;
+            Some((id, UsedFile::of(self.files.get(id)?)))
         });
         let operands = Operands {
             file: from.map(|(_, used)| used.slot),

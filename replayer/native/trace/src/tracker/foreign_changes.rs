@@ -9,7 +9,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::tracker::file::UsedFile;
 use crate::tracker::{Operands, Tracker};
-use crate::tree::{Found, NodeId};
+use crate::tree::NodeId;
 use replayer_ops::Op;
 
 impl Tracker {
@@ -54,9 +54,9 @@ impl Tracker {
         let (Op::Stat | Op::Lstat, Some(size)) = (op, size) else {
             return Ok(());
         };
-        match self.tree.find(place, op.follows()) {
-            Found::Node(node, _) => self.record_growth(call, place, node, size),
-            _ => Ok(()),
+        match self.tree.find(place, op.follows()).node() {
+            Some(node) => self.record_growth(call, place, node, size),
+            None => Ok(()),
         }
     }
 
@@ -97,8 +97,7 @@ impl Tracker {
         let (Some(known), true) = (known, is_regular) else {
             return Ok(());
         };
-        let found = self.tree.find(place, true);
-        if !matches!(found, Found::Node(found, _) if found == node) {
+        if self.tree.find(place, true).node() != Some(node) {
             return Ok(()); // It has no name any more, or another one.
         }
         let operands = Operands {

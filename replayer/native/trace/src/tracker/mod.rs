@@ -34,7 +34,7 @@ use crate::tables::times::{AfterWait, GapSample};
 use crate::tasks::Tasks;
 use crate::tracer_overhead::{Class, LastCall};
 pub(crate) use crate::tracker::outside::OutsideFiles;
-use crate::tree::{Found, Tree};
+use crate::tree::Tree;
 use replayer_ops::Op;
 
 /// What a call turned out to be.
@@ -222,9 +222,8 @@ impl Tracker {
         adopted: &PendingOpen,
     ) -> Result<(), TraceError> {
         let PendingOpen { path, slot, known } = *adopted;
-        let found = self.tree.find(path, true);
-        let is_directory =
-            matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
+        let found = self.tree.find(path, true).node();
+        let is_directory = found.is_some_and(|node| self.tree.kind(node) == FileKind::Directory);
         let before = Call::implied(call.task, "inherit", call.start_ns);
         let operands = Operands {
             path: Some(path),

@@ -15,6 +15,7 @@ use crate::tracker::{Disposition, Operands, Tracker};
 use crate::tree::Placed;
 use crate::tree::{Found, NodeId, Tree};
 use replayer_ops::Op;
+use std::borrow::Cow;
 
 impl Tracker {
     /// Take an open: the descriptor that it returned means something from now on.
@@ -50,13 +51,11 @@ impl Tracker {
             to_file: slot,
             ..Operands::default()
         };
-        let event_ref = if args.mode.is_some() {
-            let mut masked = args.clone();
-            self.mask_mode(call.task, &mut masked);
-            self.emit(call, Op::Open, operands, &masked)?
-        } else {
-            self.emit(call, Op::Open, operands, args)?
-        };
+        let mut written = Cow::Borrowed(args);
+        if args.mode.is_some() {
+            self.mask_mode(call.task, written.to_mut());
+        }
+        let event_ref = self.emit(call, Op::Open, operands, &written)?;
         if let Outcome::Error(number) = call.outcome {
             if !self.begins_in_removed(call, path) {
                 self.learn_failure(Op::Open, place, number, flags);
@@ -114,8 +113,8 @@ impl Tracker {
             return None;
         };
         let node = self.files.get(id)?.node;
-        let found = self.tree.find(place, true);
-        matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
+        let found = self.tree.find(place, true).node();
+        (found.is_some() && found == node).then_some(place)
     }
 
     fn open_outside(
@@ -223,10 +222,8 @@ impl Tracker {
         if !self.tree.holds_special {
             return None; // as most do: nothing has to be found
         }
-        match self.tree.find(place, follows_to_open(flags)) {
-            Found::Node(node, _) => Some(node).filter(|_| self.tree.is_special(Some(node))),
-            _ => None,
-        }
+        let found = self.tree.find(place, follows_to_open(flags)).node();
+        found.filter(|_| self.tree.is_special(found))
     }
 
     /// Take an open of a special file: its descriptor is followed, and is none of the trace's.

@@ -5,11 +5,15 @@ use crate::paths::{NameId, PathId};
 use crate::scope::{Location, normal};
 use crate::tasks::FdTarget;
 use crate::tracker::Tracker;
-use crate::tree::{Found, NodeId};
+use crate::tree::NodeId;
 use rustc_hash::FxHashSet;
 
-/// Where they stand.
-pub(crate) const OUTSIDE: &[u8] = b".outside";
+/// Where those from outside stand.
+const OUTSIDE: &[u8] = b".outside";
+/// Where those stand that had been removed; no root is called so.
+const REMOVED: &[u8] = b".removed";
+/// Bytes of a path that its stand-in's name keeps: a name has 255, and a number may stand behind it.
+const KEPT_BYTES: usize = 200;
 /// The deepest directory that is looked for (chosen: paths have 4,096 bytes).
 const DEEPEST: usize = 1 << 12;
 /// Bytes of paths that are remembered (chosen: some 100,000 directories); beyond, a directory is taken for a file.
@@ -94,23 +98,23 @@ impl Tracker {
         let Location::Outside(absolute) = self.outside_of(call, path) else {
             return None;
         };
-        let top = self.tree.paths.child(PathId::TOP, OUTSIDE)?;
-        let name: Vec<u8> = absolute
-            .iter()
-            .map(|&byte| if byte == b'/' { b'|' } else { byte })
-            .collect();
-        // A name may have 255 bytes: the end of the path tells more than its begin.
-        let kept = name
-            .get(name.len().saturating_sub(200)..)
-            .unwrap_or_default()
-            .to_vec();
-        self.tree.ensure_directory(top);
+        let place = self.stand_in(OUTSIDE, &absolute, "")?;
+        self.tree.ensure_directory(self.tree.paths.parent(place));
         self.outside.crossings += 1;
-        self.tree.paths.child(top, &kept)
+        Some(place)
     }
-}
 
-impl Tracker {
+    /// The place below a top of the trace that stands for a file, whose path is its name there, with something behind it.
+    fn stand_in(&mut self, top: &[u8], path: &[u8], behind: &str) -> Option<PathId> {
+        let paths = &mut self.tree.paths;
+        let top = paths.child(PathId::TOP, top)?;
+        // The end of the path tells more than its begin.
+        let kept = path.get(path.len().saturating_sub(KEPT_BYTES)..)?;
+        let flat = |&byte: &u8| if byte == b'/' { b'|' } else { byte };
+        let name = kept.iter().map(flat).chain(behind.bytes());
+        paths.child(top, &name.collect::<Vec<u8>>())
+    }
+
     /// Where a symlink's text leads, and a text that leads to the same place below the tops of the trace.
     ///
     /// A relative text that stays is kept; an absolute one becomes relative; one that leads outside of the roots leads to
@@ -122,11 +126,19 @@ impl Tracker {
                 let text = self.portable(directory, target, text);
                 (Some(target), text)
             }
-            Location::Outside(absolute) => match self.outside_link(&absolute) {
-                Some(target) => (Some(target), self.upwards(directory, target)),
-                None => (None, b".outside".to_vec()),
-            },
-            Location::Unknown => (None, b".outside".to_vec()),
+            Location::Outside(absolute) => {
+                // The text of the root is empty.
+                let absolute = if absolute.is_empty() {
+                    b"/"
+                } else {
+                    &*absolute
+                };
+                match self.stand_in(OUTSIDE, absolute, "") {
+                    Some(target) => (Some(target), self.upwards(directory, target)),
+                    None => (None, OUTSIDE.to_vec()),
+                }
+            }
+            Location::Unknown => (None, OUTSIDE.to_vec()),
         }
     }
 
@@ -166,29 +178,6 @@ impl Tracker {
         text
     }
 
-    fn outside_link(&mut self, absolute: &[u8]) -> Option<PathId> {
-        let paths = &mut self.tree.paths;
-        let top = paths.child(PathId::TOP, b".outside")?;
-        let mut name: Vec<u8> = absolute
-            .iter()
-            .map(|&byte| if byte == b'/' { b'|' } else { byte })
-            .collect();
-        if name.is_empty() {
-            name.push(b'|');
-        }
-        let kept = name
-            .get(name.len().saturating_sub(200)..)
-            .unwrap_or_default();
-        paths.child(top, kept)
-    }
-}
-
-/// Where they lie; no root is called so.
-const DIRECTORY: &[u8] = b".removed";
-/// Bytes of a path that its stand-in's name keeps: a name has 255, and a number stands behind it.
-const KEPT_BYTES: usize = 200;
-
-impl Tracker {
     /// Let a descriptor hold the stand-in of a removed file, if that was below a root.
     pub(crate) fn hold_stand_in(&mut self, task: u64, file: FileArg<'_>, gone: Gone) {
         let Some(shown) = file.shown.filter(|_| file.deleted) else {
@@ -197,7 +186,9 @@ impl Tracker {
         let Some(Location::Inside(former)) = self.locate_shown(shown) else {
             return;
         };
-        let Some(place) = self.place_of_stand_in(former, gone.inode) else {
+        // One file has one stand-in, however many have it open.
+        let former = self.tree.paths.text(former);
+        let Some(place) = self.stand_in(REMOVED, &former, &format!("#{}", gone.inode)) else {
             return;
         };
         let Some(node) = self.file_that_stands_in(place, gone.size) else {
@@ -211,21 +202,10 @@ impl Tracker {
         self.hold_new(task, file.number, FdTarget::Inside(id), OnExec::Keep);
     }
 
-    /// One file has one stand-in, however many have it open.
-    fn place_of_stand_in(&mut self, former: PathId, inode: i64) -> Option<PathId> {
-        let top = self.tree.paths.child(PathId::TOP, DIRECTORY)?;
-        let mut name = self.tree.paths.text(former);
-        name.iter_mut()
-            .filter(|byte| **byte == b'/')
-            .for_each(|byte| *byte = b'|');
-        let mut name = name.split_off(name.len().saturating_sub(KEPT_BYTES));
-        name.extend_from_slice(format!("#{inode}").as_bytes());
-        self.tree.paths.child(top, &name)
-    }
-
     fn file_that_stands_in(&mut self, place: PathId, size: i64) -> Option<NodeId> {
-        if let Found::Node(node, _) = self.tree.find(place, false) {
-            return Some(node);
+        let found = self.tree.find(place, false).node();
+        if found.is_some() {
+            return found;
         }
         let parent = self.tree.paths.parent(place);
         let directory = self.tree.ensure_directory(parent)?;

@@ -213,10 +213,8 @@ impl Tracker {
 
     /// How many entries a directory has; None where that is not known.
     fn entries(&mut self, path: PathId) -> Option<i64> {
-        match self.tree.find(path, false) {
-            Found::Node(node, _) => self.tree.count_of_names(node),
-            _ => None,
-        }
+        let node = self.tree.find(path, false).node()?;
+        self.tree.count_of_names(node)
     }
 
     fn proofs(&mut self, call: &Call<'_>) -> [Option<Proof>; 2] {
@@ -304,8 +302,8 @@ impl Tracker {
         args: &Args<'_>,
     ) -> Option<Proof> {
         let used = self.used(call.task, file)?;
-        let found = self.tree.find(used.path, false);
-        if !matches!(found, Found::Node(node, _) if Some(node) == used.node) {
+        let node = self.tree.find(used.path, false).node()?;
+        if Some(node) != used.node {
             return None;
         }
         match call.outcome {

@@ -14,6 +14,7 @@ use crate::tree::Placed;
 use crate::tree::{Found, NodeId};
 use replayer_ops::numbers::ENOTEMPTY;
 use replayer_ops::{Class, Op};
+use std::borrow::Cow;
 
 impl Tracker {
     pub(crate) fn on_path(
@@ -50,12 +51,8 @@ impl Tracker {
             to_file: slot,
             ..Operands::default()
         };
-        if op.class() == Class::Look && op != Op::Readlink {
-            self.emit(call, op, operands, args)?;
-        } else {
-            let written = self.written_args(call.task, op, place, args);
-            self.emit(call, op, operands, &written)?;
-        }
+        let written = self.written_args(call.task, op, place, args);
+        self.emit(call, op, operands, &written)?;
         if let Outcome::Error(number) = call.outcome {
             if !self.begins_in_removed(call, path) {
                 self.learn_failure(op, place, number, 0);
@@ -66,11 +63,7 @@ impl Tracker {
             return Ok(Disposition::Event);
         }
         let placed = self.learn_success(op, place, args);
-        let access = if op.class() == Class::Alter {
-            Access::Write
-        } else {
-            Access::Read
-        };
+        let access = Access::of_call(op.class() == Class::Alter);
         self.order_known_ends((place, op.follows()), access);
         self.order_nodes(op, placed);
         if op.class() == Class::Attribute {
@@ -80,7 +73,16 @@ impl Tracker {
     }
 
     /// What the table holds of a call's arguments.
-    fn written_args<'a>(&mut self, task: u64, op: Op, place: PathId, args: &Args<'a>) -> Args<'a> {
+    fn written_args<'a, 'b>(
+        &mut self,
+        task: u64,
+        op: Op,
+        place: PathId,
+        args: &'b Args<'a>,
+    ) -> Cow<'b, Args<'a>> {
+        if op.class() == Class::Look && op != Op::Readlink {
+            return Cow::Borrowed(args);
+        }
         let mut written = args.clone();
         match op {
             Op::Mkdir | Op::Mknod => self.mask_mode(task, &mut written),
@@ -98,7 +100,7 @@ impl Tracker {
             }
             _ => mark_now(&mut written),
         }
-        written
+        Cow::Owned(written)
     }
 
     pub(crate) fn learn_success(
@@ -108,20 +110,19 @@ impl Tracker {
         args: &Args<'_>,
     ) -> Option<Placed> {
         match op {
-            Op::Mkdir => {
+            Op::Mkdir | Op::Mknod => {
                 self.usage.renewed(&self.tree.paths, path, true);
-                self.tree.made(path, FileKind::Directory)
-            }
-            Op::Mknod => {
-                self.usage.renewed(&self.tree.paths, path, true);
-                self.tree.made(path, kind_made(args))
+                let kind = match op {
+                    Op::Mkdir => FileKind::Directory,
+                    _ => kind_made(args),
+                };
+                self.tree.made(path, kind)
             }
             Op::Rmdir | Op::Unlink => {
                 self.usage.renewed(&self.tree.paths, path, false);
-                let kind = if op == Op::Rmdir {
-                    FileKind::Directory
-                } else {
-                    FileKind::Unknown
+                let kind = match op {
+                    Op::Rmdir => FileKind::Directory,
+                    _ => FileKind::Unknown,
                 };
                 self.tree.removed(path, kind)
             }
@@ -216,7 +217,7 @@ impl Tracker {
     /// Tell the order of events that this one failed for what was in a directory.
     pub(crate) fn order_entries(&mut self, path: PathId, number: u16) {
         if number == ENOTEMPTY
-            && let Found::Node(node, _) = self.tree.find(path, false)
+            && let Some(node) = self.tree.find(path, false).node()
         {
             self.order.list(node);
         }
@@ -280,7 +281,7 @@ impl Tracker {
                 Location::Unknown
             }
         };
-        if let Some(cwd) = self.tasks.cwd_mut(call.task) {
+        if let Some(mut cwd) = self.tasks.cwd_mut(call.task) {
             cwd.location = location;
             cwd.shown.clear();
         }

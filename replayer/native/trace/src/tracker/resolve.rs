@@ -54,7 +54,7 @@ impl Tracker {
             return cwd.location.clone();
         }
         let location = self.locate_shown(shown).unwrap_or(Location::Unknown);
-        if let Some(cwd) = self.tasks.cwd_mut(task) {
+        if let Some(mut cwd) = self.tasks.cwd_mut(task) {
             cwd.shown = shown.to_vec();
             cwd.location = location.clone();
         }
@@ -114,6 +114,11 @@ impl Tracker {
             resolved => resolved,
         };
         (resolved, slot.filter(|_| !absolute))
+    }
+
+    pub(crate) fn is_below_roots(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> bool {
+        let (resolved, _) = self.resolve(call, path);
+        matches!(resolved, Resolved::Inside(_) | Resolved::Empty)
     }
 
     /// A directory that one works in and that has been removed answers to `.`, and to nothing else.
@@ -216,14 +221,11 @@ impl Tracker {
         path: Option<&PathArg<'_>>,
         file: Option<FileArg<'_>>,
     ) -> Disposition {
-        let inside = path.is_some_and(|path| {
-            matches!(
-                self.resolve(call, path).0,
-                Resolved::Inside(_) | Resolved::Empty
-            )
-        }) || file
-            .is_some_and(|file| matches!(self.held(call.task, file), Some(FdTarget::Inside(_))));
-        if inside {
+        let inside = path.is_some_and(|path| self.is_below_roots(call, path));
+        let held = file
+            .filter(|_| !inside)
+            .and_then(|file| self.held(call.task, file));
+        if inside || matches!(held, Some(FdTarget::Inside(_))) {
             self.counts.not_representable.add(call.name);
         } else {
             self.counts.out_of_scope.add(call.name);

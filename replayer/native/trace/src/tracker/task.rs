@@ -1,10 +1,10 @@
 //! Calls that change what a task has: descriptors closed, copied and inherited, directories, children, ends.
 
-use crate::call::{Args, Call, FileArg, Kind, OnExec, Outcome, Shares, TaskEvent};
+use crate::call::{Args, Call, FileArg, Kind, OnExec, Outcome, PathArg, Shares, TaskEvent};
 use crate::error::TraceError;
 use crate::open_files::Description;
 use crate::order::Access;
-use crate::scope::{Location, Resolved};
+use crate::scope::Location;
 use crate::tasks::{EarlyResult, FdTarget};
 use crate::tracker::{Disposition, Operands, Tracker};
 use replayer_ops::Op;
@@ -91,11 +91,7 @@ impl Tracker {
             self.counts.followed.add(call.name);
             return Ok(Disposition::Other);
         }
-        let op = if gone.is_some() {
-            Op::Close
-        } else {
-            Op::CloseDup
-        };
+        let op = gone.as_ref().map_or(Op::CloseDup, |_| Op::Close);
         self.emit_close(call, op, slot, gone)?;
         Ok(Disposition::Event)
     }
@@ -150,7 +146,7 @@ impl Tracker {
             Kind::Fchdir(file) => self.fchdir(call, *file),
             Kind::Chroot if value.is_some() => self.counts.blind.add("chroot"),
             Kind::Umask(mask) => {
-                if let Some(cwd) = self.tasks.cwd_mut(call.task) {
+                if let Some(mut cwd) = self.tasks.cwd_mut(call.task) {
                     cwd.umask = mask & 0o777;
                 }
             }
@@ -160,10 +156,7 @@ impl Tracker {
             Kind::Spawn(shares) => self.spawned(call, *shares)?,
             Kind::Exec { path } => return self.exec(call, path.as_ref()),
             Kind::Reaped | Kind::Joined(_) => {
-                if let Some(ended) = value
-                    .and_then(|value| u64::try_from(value).ok())
-                    .filter(|&pid| pid > 0)
-                {
+                if let Some(ended) = call.outcome.task() {
                     self.reaped(call, ended);
                 }
             }
@@ -194,7 +187,7 @@ impl Tracker {
     fn learn_cwd(&mut self, task: u64, text: &[u8]) {
         let location = self.locate(&Location::Unknown, text);
         let cwd = self.tasks.cwd_mut(task);
-        if let Some(cwd) = cwd.filter(|_| text.first() == Some(&b'/')) {
+        if let Some(mut cwd) = cwd.filter(|_| text.first() == Some(&b'/')) {
             cwd.location = location;
         }
     }
@@ -286,18 +279,14 @@ impl Tracker {
             Some(FdTarget::Outside(Some(absolute))) => Some(Location::Outside(absolute)),
             _ => file.shown.and_then(|shown| self.locate_shown(shown)),
         };
-        if let (true, Some(cwd)) = (call.outcome.is_ok(), self.tasks.cwd_mut(call.task)) {
+        if let (true, Some(mut cwd)) = (call.outcome.is_ok(), self.tasks.cwd_mut(call.task)) {
             cwd.location = location.unwrap_or(Location::Unknown);
             cwd.shown.clear();
         }
     }
 
     fn spawned(&mut self, call: &Call<'_>, shares: Shares) -> Result<(), TraceError> {
-        let child = call
-            .outcome
-            .value()
-            .and_then(|pid| u64::try_from(pid).ok())
-            .filter(|&pid| pid > 0);
+        let child = call.outcome.task();
         if let Some(child) = child.filter(|&child| self.tasks.was_told(child)) {
             // The number is used again: the log does not say that the task which had it has ended.
             self.pass(child, TaskEvent::Replaced, call.start_ns)?;
@@ -322,15 +311,9 @@ impl Tracker {
     fn exec(
         &mut self,
         call: &Call<'_>,
-        path: Option<&crate::call::PathArg<'_>>,
+        path: Option<&PathArg<'_>>,
     ) -> Result<Disposition, TraceError> {
-        let inside = path.is_some_and(|path| {
-            matches!(
-                self.resolve(call, path).0,
-                Resolved::Inside(_) | Resolved::Empty
-            )
-        });
-        if inside {
+        if path.is_some_and(|path| self.is_below_roots(call, path)) {
             self.counts.followed.add(call.name);
             self.counts
                 .blind

@@ -138,7 +138,7 @@ impl Tracker {
             });
             description.place = now.unwrap_or(place);
         }
-        for cwd in self.tasks.cwds_mut() {
+        for mut cwd in self.tasks.cwds_mut() {
             if let Location::Inside(place) = cwd.location {
                 let mut each = moves.iter();
                 let now = each.find_map(|&(from, to, _)| paths.moved(place, from, to));

@@ -37,22 +37,19 @@ impl Tracker {
             meanwhile: 0,
             ..call.clone()
         };
-        match held {
-            [Some(FdTarget::Pipe(from)), Some(FdTarget::Pipe(to))] => {
-                self.through_pipe(call, Op::Read, *from);
-                self.through_pipe(&timeless, Op::Write, *to);
-            }
-            [Some(FdTarget::Pipe(from)), other] => {
-                let is_event = other.as_ref().is_some_and(|held| held.inside().is_some());
-                let call = if is_event { &timeless } else { call };
-                self.through_pipe(call, Op::Read, *from);
-            }
-            [other, Some(FdTarget::Pipe(to))] => {
-                let is_event = other.as_ref().is_some_and(|held| held.inside().is_some());
-                let call = if is_event { &timeless } else { call };
-                self.through_pipe(call, Op::Write, *to);
-            }
-            _ => {}
+        let is_event = held.iter().flatten().any(|held| held.inside().is_some());
+        let [from, to] = held.each_ref().map(|held| match held {
+            Some(FdTarget::Pipe(end)) => Some(*end),
+            _ => None,
+        });
+        if let Some(from) = from {
+            let call = if is_event { &timeless } else { call };
+            self.through_pipe(call, Op::Read, from);
+        }
+        if let Some(to) = to {
+            let is_counted = is_event || from.is_some();
+            let call = if is_counted { &timeless } else { call };
+            self.through_pipe(call, Op::Write, to);
         }
     }
 

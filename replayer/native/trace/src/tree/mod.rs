@@ -128,6 +128,15 @@ pub(crate) enum Found {
     Loop,
 }
 
+impl Found {
+    pub(crate) fn node(self) -> Option<NodeId> {
+        match self {
+            Self::Node(node, _) => Some(node),
+            _ => None,
+        }
+    }
+}
+
 /// The most symlinks in a walk (`path_resolution(7)`).
 const MOST_LINKS: u32 = 40;
 /// The deepest place that a symlink is followed to: bounds the stack of a walk (chosen).
@@ -205,7 +214,7 @@ impl Tree {
             Some(Entry::Absent) | None => false,
         };
         if moves(before) && before != Some(entry) {
-            self.generation = self.generation.wrapping_add(1);
+            self.forget_walks();
         }
     }
 
@@ -277,19 +286,9 @@ impl Tree {
                     return Err(Found::NotDirectory);
                 }
             },
-            Found::Absent(at, name) => {
-                return Err(Found::NoDirectory {
-                    at,
-                    name,
-                    known: true,
-                });
-            }
-            Found::Unknown(at, name) => {
-                return Err(Found::NoDirectory {
-                    at,
-                    name,
-                    known: false,
-                });
+            found @ (Found::Absent(at, name) | Found::Unknown(at, name)) => {
+                let known = matches!(found, Found::Absent(..));
+                return Err(Found::NoDirectory { at, name, known });
             }
             other => return Err(other),
         };
@@ -317,10 +316,9 @@ impl Tree {
     pub(crate) fn link_target(&mut self, path: PathId) -> Option<PathId> {
         let mut at = path;
         for _ in 0..MOST_LINKS {
-            let Found::Node(node, _) = self.find(at, false) else {
-                break;
-            };
-            match self.node(node).and_then(|node| node.link.as_ref()) {
+            let node = self.find(at, false).node();
+            let link = node.and_then(|node| self.node(node)?.link.as_ref());
+            match link {
                 Some(&(target, _)) => at = target,
                 None => break,
             }
