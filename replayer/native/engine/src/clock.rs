@@ -131,7 +131,7 @@ impl Ticks {
     }
 }
 
-fn ns(time: Duration) -> u64 {
+pub(crate) fn ns(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 

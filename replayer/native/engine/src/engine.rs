@@ -21,12 +21,13 @@ use crate::signals::Signals;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
-use crate::thread_state::{CUT, STOP};
+use crate::thread_state::{CUT, STOP, ThreadState};
 use crate::user;
 use crate::user_threads::Refusal;
 use crate::verify::Verification;
 use crate::watch::Watcher;
 use crate::written::Written;
+use crossbeam_queue::ArrayQueue;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -233,7 +234,7 @@ impl Engine {
         let thread_states = self.core.user_threads.threads();
         let mut stuck: Vec<StuckData> = thread_states
             .iter()
-            .filter_map(|thread_state| thread_state.doing().map(|doing| (thread_state, doing)))
+            .filter_map(|thread_state| Some((thread_state, thread_state.doing()?)))
             .filter(|(_, doing)| now_ns.saturating_sub(doing.since_ns) > self.stuck_after_ns)
             .map(|(thread_state, doing)| self.core.stuck(thread_state, doing, now_ns))
             .collect();
@@ -245,20 +246,14 @@ impl Engine {
     /// Take the finished transactions, and how many there was no room for.
     pub fn drain_transactions(&self) -> (Vec<TransactionData>, u64) {
         self.core.doorbell.answer();
-        let waiting = self.core.transactions.len();
-        let drained = std::iter::from_fn(|| self.core.transactions.pop())
-            .take(waiting)
-            .collect();
+        let drained = drained(&self.core.transactions);
         (drained, self.core.dropped.swap(0, Ordering::Relaxed))
     }
 
     /// Take the answers to commands of interactive users.
     pub fn drain_outcomes(&self) -> Vec<OutcomeData> {
         self.core.doorbell.answer();
-        let waiting = self.core.outcomes.len();
-        std::iter::from_fn(|| self.core.outcomes.pop())
-            .take(waiting)
-            .collect()
+        drained(&self.core.outcomes)
     }
 
     /// Start a user that takes commands.
@@ -295,10 +290,8 @@ impl Engine {
     /// # Errors
     /// It cannot be read, or too many wait.
     pub fn submit(&self, user: u32, command: &[u8]) -> Result<u64> {
-        let (written, read) = (
-            self.core.setting.written.len(),
-            self.core.setting.scratch.bytes(),
-        );
+        let setting = &self.core.setting;
+        let (written, read) = (setting.written.len(), setting.scratch.bytes());
         let order = match parse_command(command, written, read)? {
             Command::Begin(name) => Order::Begin {
                 transaction: self.transaction_id(&name)?,
@@ -325,27 +318,20 @@ impl Engine {
     /// Time in calls of all users, those that have ended too.
     #[must_use]
     pub fn in_call_ns(&self) -> u64 {
-        let ended = self.core.in_call_ns.load(Ordering::Relaxed);
-        self.core
-            .user_threads
-            .thread_states()
-            .iter()
-            .fold(ended, |sum, thread_state| {
-                sum.saturating_add(thread_state.in_call_ns())
-            })
+        self.sum(&self.core.in_call_ns, ThreadState::in_call_ns)
+    }
+
+    fn sum(&self, ended_ns: &AtomicU64, of_user: impl Fn(&ThreadState) -> u64) -> u64 {
+        let ended_ns = ended_ns.load(Ordering::Relaxed);
+        let users = self.core.user_threads.thread_states();
+        let running = users.iter().map(|thread_state| of_user(thread_state));
+        running.fold(ended_ns, u64::saturating_add)
     }
 
     /// Time in which users worked for replays outside of calls, those that have ended too.
     #[must_use]
     pub fn outside_ns(&self) -> u64 {
-        let ended = self.core.outside_ns.load(Ordering::Relaxed);
-        self.core
-            .user_threads
-            .thread_states()
-            .iter()
-            .fold(ended, |sum, thread_state| {
-                sum.saturating_add(thread_state.outside_ns())
-            })
+        self.sum(&self.core.outside_ns, ThreadState::outside_ns)
     }
 
     /// Take the intervals that are complete.
@@ -413,6 +399,12 @@ impl Drop for Engine {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// What waits now: others may go on to add.
+fn drained<T>(queue: &ArrayQueue<T>) -> Vec<T> {
+    let each = std::iter::from_fn(|| queue.pop());
+    each.take(queue.len()).collect()
 }
 
 fn os(what: &str, error: &std::io::Error) -> Error {

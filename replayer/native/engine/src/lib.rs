@@ -44,7 +44,7 @@ pub use core::{OutcomeData, StuckData, TransactionData};
 pub use engine::{Engine, confinement};
 pub use error::{Error, Result};
 pub use histogram::Histogram;
-pub use layout::{Bound, Fault, Finding, Task};
+pub use layout::{Bound, Fault, Finding, Task, Work};
 pub use options::Options;
 pub use overhead::overhead_ns;
 pub use pace::Turn;

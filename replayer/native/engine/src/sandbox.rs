@@ -1,7 +1,7 @@
 //! A run's own folder and its marker: the only place that anything is created, changed or removed in.
 
 use crate::error::{Error, Result, errno_of};
-use crate::layout::{self, Task};
+use crate::layout::{self, Task, Work};
 use crate::program::Program;
 use crate::sys::Folder;
 use rustix::io::Errno;
@@ -124,36 +124,12 @@ impl RunFolder {
         space(self.folder.file.as_fd()).map_err(|error| self.refused(&error))
     }
 
-    /// Lay out the datasets of a plan.
+    /// Start work on the files of a plan in it.
     ///
     /// # Errors
     /// The kernel gives no further descriptor.
-    pub fn lay_out(&self, program: &Arc<Program>, threads: usize) -> Result<Task> {
-        Ok(layout::lay_out(self.duplicate()?, program, threads))
-    }
-
-    /// Hold what is laid out against a plan.
-    ///
-    /// # Errors
-    /// The kernel gives no further descriptor.
-    pub fn verify(&self, program: &Arc<Program>, threads: usize) -> Result<Task> {
-        Ok(layout::verify(self.duplicate()?, program, threads))
-    }
-
-    /// Read everything once.
-    ///
-    /// # Errors
-    /// The kernel gives no further descriptor.
-    pub fn warm(&self, program: &Arc<Program>, threads: usize) -> Result<Task> {
-        Ok(layout::warm(self.duplicate()?, program, threads))
-    }
-
-    /// Ask the kernel to drop what it caches of the files.
-    ///
-    /// # Errors
-    /// The kernel gives no further descriptor.
-    pub fn evict(&self, program: &Arc<Program>, threads: usize) -> Result<Task> {
-        Ok(layout::evict(self.duplicate()?, program, threads))
+    pub fn start(&self, work: Work, program: &Arc<Program>, threads: usize) -> Result<Task> {
+        Ok(layout::start(work, self.duplicate()?, program, threads))
     }
 
     /// Remove everything in it.

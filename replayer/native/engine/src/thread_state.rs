@@ -69,12 +69,7 @@ impl Place {
             ENTRY => {
                 let dataset = usize::try_from((self.0 >> 32) & 0xFFFF).unwrap_or(0);
                 let dataset = program.datasets.get(dataset);
-                let entry = dataset.and_then(|dataset| {
-                    dataset
-                        .entries
-                        .get(low)
-                        .map(|entry| dataset.full_path(entry))
-                });
+                let entry = dataset.and_then(|of| Some(of.full_path(of.entries.get(low)?)));
                 entry.map(|path| path.strip_suffix(b"\0").unwrap_or(path).to_vec())
             }
             TEXT => thread_state.texts.get(low).map(Text::copy),
@@ -155,6 +150,13 @@ impl Doing {
     }
 }
 
+/// Add to a counter that only this thread changes.
+#[inline]
+fn add(counter: &AtomicU64, ns: u64) {
+    let before = counter.load(Ordering::Relaxed);
+    counter.store(before.wrapping_add(ns), Ordering::Relaxed);
+}
+
 impl ThreadState {
     pub(crate) fn new(user: u32) -> ThreadState {
         ThreadState::of_lane(user, 0)
@@ -197,9 +199,7 @@ impl ThreadState {
     fn name_of(&self, path: usize) -> Option<Vec<u8>> {
         let path = u32::try_from(path).ok()?;
         let names = hold(&self.names);
-        names
-            .as_ref()
-            .map(|names| names.path(path).to_bytes().to_vec())
+        Some(names.as_ref()?.path(path).to_bytes().to_vec())
     }
 
     /// A call begins.
@@ -242,9 +242,7 @@ impl ThreadState {
 
     /// So much time is no part of the transaction.
     pub(crate) fn put_aside(&self, ns: u64) {
-        let before = self.aside.load(Ordering::Relaxed);
-        self.aside
-            .store(before.saturating_add(ns), Ordering::Relaxed);
+        add(&self.aside, ns);
     }
 
     #[inline]
@@ -277,34 +275,29 @@ impl ThreadState {
     }
 
     pub(crate) fn add_in_call(&self, ns: u64) {
-        let before = self.in_call.load(Ordering::Relaxed);
-        self.in_call
-            .store(before.wrapping_add(ns), Ordering::Relaxed);
+        add(&self.in_call, ns);
     }
 
     /// Time in calls of all threads of this user.
     pub(crate) fn in_call_ns(&self) -> u64 {
-        let own = self.in_call.load(Ordering::Relaxed);
+        self.sum(|thread_state| &thread_state.in_call)
+    }
+
+    fn sum(&self, counter: fn(&ThreadState) -> &AtomicU64) -> u64 {
+        let own = counter(self).load(Ordering::Relaxed);
         let mates = hold(&self.mates);
-        mates.iter().fold(own, |sum, mate| {
-            sum.saturating_add(mate.thread_state.in_call_ns())
-        })
+        let of_mates = mates.iter().map(|mate| mate.thread_state.sum(counter));
+        of_mates.fold(own, u64::saturating_add)
     }
 
     pub(crate) fn add_outside(&self, ns: u64) {
-        let before = self.outside.load(Ordering::Relaxed);
-        self.outside
-            .store(before.wrapping_add(ns), Ordering::Relaxed);
+        add(&self.outside, ns);
     }
 
     /// Time in which threads of this user worked for replays outside of calls: looking at the clock until an event was due, and
     /// on files of a performance before and after it.
     pub(crate) fn outside_ns(&self) -> u64 {
-        let own = self.outside.load(Ordering::Relaxed);
-        let mates = hold(&self.mates);
-        mates.iter().fold(own, |sum, mate| {
-            sum.saturating_add(mate.thread_state.outside_ns())
-        })
+        self.sum(|thread_state| &thread_state.outside)
     }
 
     pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {

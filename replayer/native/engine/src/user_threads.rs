@@ -1,6 +1,6 @@
 //! Who runs, and the gate between segments: users wait there without using the CPU.
 
-use crate::clock::now_ns;
+use crate::clock::{now_ns, ns};
 use crate::lock::hold;
 use crate::pace::Arrivals;
 use crate::segment::{Segment, Term};
@@ -361,7 +361,7 @@ pub(crate) fn interrupt(thread_state: &ThreadState, thread: &Thread) {
 }
 
 fn deadline(patience: Duration) -> u64 {
-    now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX))
+    now_ns().saturating_add(ns(patience))
 }
 
 impl Inner {

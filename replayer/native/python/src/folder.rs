@@ -4,7 +4,7 @@ use crate::engine::Plan;
 use crate::error::{of_engine, of_task};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use replayer_engine::{self as engine, RunFolder, machine_caches_dropped};
+use replayer_engine::{self as engine, RunFolder, Work, machine_caches_dropped};
 
 /// Sync and drop the machine's page, dentry and inode caches; False when that is not permitted.
 #[pyfunction]
@@ -57,19 +57,19 @@ impl Sandbox {
     }
 
     fn lay_out(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
-        started(py.detach(|| self.run.lay_out(&plan.program, threads)))
+        started(py.detach(|| self.run.start(Work::LayOut, &plan.program, threads)))
     }
 
     fn verify(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
-        started(py.detach(|| self.run.verify(&plan.program, threads)))
+        started(py.detach(|| self.run.start(Work::Verify, &plan.program, threads)))
     }
 
     fn warm(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
-        started(py.detach(|| self.run.warm(&plan.program, threads)))
+        started(py.detach(|| self.run.start(Work::Warm, &plan.program, threads)))
     }
 
     fn evict(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
-        started(py.detach(|| self.run.evict(&plan.program, threads)))
+        started(py.detach(|| self.run.start(Work::Evict, &plan.program, threads)))
     }
 
     fn wipe(&self, py: Python<'_>, threads: usize) -> PyResult<Task> {

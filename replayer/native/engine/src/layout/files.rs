@@ -4,6 +4,7 @@
 
 use super::task::{Crew, Done, Fault, Task};
 use super::tree::{Directory, Leaf, Tree};
+use super::verify::verify;
 use crate::content::Pool;
 use crate::program::{EntryKind, Identity, Program};
 use crate::sys::below;
@@ -29,78 +30,89 @@ const OFTEN_MASKED: u32 = 0o022;
 /// What an entry may lack of its mode once it is made: writing takes set-id bits away.
 const UNSURE: u32 = 0o7000 | OFTEN_MASKED;
 
-/// Create every laid-out dataset (and the empty directories of the others) below the run's folder.
-pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
+/// What is done with the files of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Create every laid-out dataset (and the empty directories of the others) below the run's folder.
+    LayOut,
+    /// Compare type, size, mode and target of every entry, and look for entries that the plan does not have.
+    Verify,
+    /// Read every laid-out file once, and stat every entry.
+    Warm,
+    /// Bring every laid-out file to the server or disk, and drop it from the page cache.
+    Evict,
+}
+
+pub(crate) fn start(work: Work, folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
     let program = Arc::clone(program);
     Task::start(folder, threads, move |crew| {
         let tree = counted(crew, &program);
-        let pool = Pool::new(program.seed, program.pool_bytes);
-        let plain = crew.exact_modes && root_mode(crew)? & INHERITED == 0;
-        for level in tree.levels.iter().skip(1) {
-            make_level(crew, &tree, level, plain)?;
+        match work {
+            Work::LayOut => lay_out(crew, &program, &tree),
+            Work::Verify => verify(crew, &tree),
+            Work::Warm => warm(crew, &tree),
+            Work::Evict => evict(crew, &tree),
         }
-        each_part(crew, &tree, "create", |place, leaf, buffer| {
-            let made = Made {
-                place,
-                leaf,
-                pool: &pool,
-                identity: program.verify,
-            };
-            made.create(crew, buffer)
-        })?;
-        for level in tree.levels.iter().skip(1).rev() {
-            close_level(crew, &tree, level, plain)?;
+    })
+}
+
+fn lay_out(crew: &Crew, program: &Program, tree: &Tree<'_>) -> Result<(), Fault> {
+    let pool = Pool::new(program.seed, program.pool_bytes);
+    let plain = crew.exact_modes && root_mode(crew)? & INHERITED == 0;
+    for level in tree.levels.iter().skip(1) {
+        make_level(crew, tree, level, plain)?;
+    }
+    each_part(crew, tree, "create", |place, leaf, buffer| {
+        let made = Made {
+            place,
+            leaf,
+            pool: &pool,
+            identity: program.verify,
+        };
+        made.create(crew, buffer)
+    })?;
+    for level in tree.levels.iter().skip(1).rev() {
+        close_level(crew, tree, level, plain)?;
+    }
+    Ok(())
+}
+
+fn warm(crew: &Crew, tree: &Tree<'_>) -> Result<(), Fault> {
+    // Written out first: otherwise the clock runs while what was laid out goes to the disk or server.
+    crew.job.at("syncfs", b"");
+    below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
+    stat_directories(crew, tree)?;
+    each_part(crew, tree, "read", |place, leaf, buffer| {
+        let fault = place.fault(leaf);
+        below::status_of(place.at, &leaf.name).map_err(&fault)?;
+        if leaf.entry.kind == EntryKind::File {
+            read_whole(crew, place.at, &leaf.name, buffer).map_err(fault)?;
         }
+        crew.job.count(done(leaf));
         Ok(())
     })
 }
 
-/// Read every laid-out file once, and stat every entry.
-pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
-    let program = Arc::clone(program);
-    Task::start(folder, threads, move |crew| {
-        // Written out first: otherwise the clock runs while what was laid out goes to the disk or server.
-        crew.job.at("syncfs", b"");
-        below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
-        let tree = counted(crew, &program);
-        stat_directories(crew, &tree)?;
-        each_part(crew, &tree, "read", |place, leaf, buffer| {
-            let fault = place.fault(leaf);
-            below::status_of(place.at, &leaf.name).map_err(&fault)?;
-            if leaf.entry.kind == EntryKind::File {
-                read_whole(crew, place.at, &leaf.name, buffer).map_err(fault)?;
-            }
-            crew.job.count(done(leaf));
-            Ok(())
-        })
-    })
-}
-
-/// Bring every laid-out file to the server or disk, and drop it from the page cache.
-pub(crate) fn evict(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
-    let program = Arc::clone(program);
-    Task::start(folder, threads, move |crew| {
-        let tree = counted(crew, &program);
-        // All at once first: a sync of each dirty file alone would wait for the journal 50,000 times.
-        crew.job.at("syncfs", b"");
-        below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
-        stat_directories(crew, &tree)?;
-        each_part(crew, &tree, "fsync", |place, leaf, _| {
-            if leaf.entry.kind == EntryKind::File {
-                let file = below::open_to_read(place.at, &leaf.name);
-                file.and_then(|file| below::evict(&file))
-                    .map_err(place.fault(leaf))?;
-                crew.job
-                    .count_bytes(usize::try_from(leaf.entry.size).unwrap_or(usize::MAX));
-            }
-            crew.job.count(done(leaf));
-            Ok(())
-        })
+fn evict(crew: &Crew, tree: &Tree<'_>) -> Result<(), Fault> {
+    // All at once first: a sync of each dirty file alone would wait for the journal 50,000 times.
+    crew.job.at("syncfs", b"");
+    below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
+    stat_directories(crew, tree)?;
+    each_part(crew, tree, "fsync", |place, leaf, _| {
+        if leaf.entry.kind == EntryKind::File {
+            let file = below::open_to_read(place.at, &leaf.name);
+            file.and_then(|file| below::evict(&file))
+                .map_err(place.fault(leaf))?;
+            crew.job
+                .count_bytes(usize::try_from(leaf.entry.size).unwrap_or(usize::MAX));
+        }
+        crew.job.count(done(leaf));
+        Ok(())
     })
 }
 
 /// The tree of a plan, its totals told to those who watch.
-pub(crate) fn counted<'a>(crew: &Crew, program: &'a Program) -> Tree<'a> {
+fn counted<'a>(crew: &Crew, program: &'a Program) -> Tree<'a> {
     let tree = Tree::of(program);
     let (entries, bytes) = tree.totals();
     crew.job.total_entries.store(entries, Ordering::Relaxed);

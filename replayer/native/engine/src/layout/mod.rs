@@ -16,9 +16,9 @@ pub(crate) mod tests;
 mod tree;
 mod verify;
 
-pub(crate) use files::{evict, lay_out, warm};
+pub use files::Work;
+pub(crate) use files::start;
 pub use last::Bound;
 pub(crate) use last::read_back;
 pub(crate) use remove::{remove, wipe};
 pub use task::{Fault, Finding, Task};
-pub(crate) use verify::verify;

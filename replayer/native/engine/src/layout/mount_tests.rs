@@ -1,9 +1,8 @@
 //! Mounts that others put into a run's folder are not entered, whoever comes by.
 
-use super::files::{evict, lay_out, warm};
+use super::files::{Work, start};
 use super::mounted::Mounted;
 use super::tests::{Run, bytes_of, done, fault, sample};
-use super::verify::verify;
 use crate::program::Owner;
 use crate::sys::{
     At, Folder, Guarded, How, Jailed, Kernel, Links, Times, can_jail, own_folder_state,
@@ -24,7 +23,7 @@ fn a_mount_point_in_the_way_is_not_laid_out_into() {
     };
     let mode = || fs::metadata(disk.path()).unwrap().permissions().mode();
     let before = mode();
-    let (errno, path) = fault(done(&lay_out(run.folder(), &program, 2)));
+    let (errno, path) = fault(done(&start(Work::LayOut, run.folder(), &program, 2)));
     assert_eq!(errno, Errno::XDEV);
     assert!(path.ends_with("/run/sites/docroot"), "{path}");
     assert_eq!(fs::read_dir(disk.path()).unwrap().count(), 0);
@@ -35,24 +34,24 @@ fn a_mount_point_in_the_way_is_not_laid_out_into() {
 fn a_kept_folder_with_a_mount_point_in_it_is_not_as_it_was_laid_out() {
     for inner in ["sites/docroot/wp", "sites/docroot/index.php"] {
         let (run, program) = (Run::new(), sample());
-        done(&lay_out(run.folder(), &program, 2)).unwrap();
+        done(&start(Work::LayOut, run.folder(), &program, 2)).unwrap();
         let place = run.path().join(inner);
         // The same entries, bytes and modes, on another mount.
         let Some(bound) = Mounted::bound(&place, &place) else {
             return;
         };
-        let found = done(&verify(run.folder(), &program, 2)).unwrap();
+        let found = done(&start(Work::Verify, run.folder(), &program, 2)).unwrap();
         let first = found.first_mismatch.unwrap();
         assert!(first.contains(inner), "{first}");
         assert!(first.ends_with("is a mount point"), "{first}");
         for task in [
-            warm(run.folder(), &program, 2),
-            evict(run.folder(), &program, 2),
+            start(Work::Warm, run.folder(), &program, 2),
+            start(Work::Evict, run.folder(), &program, 2),
         ] {
             assert_eq!(fault(done(&task)).0, Errno::XDEV);
         }
         drop(bound);
-        let found = done(&verify(run.folder(), &program, 2)).unwrap();
+        let found = done(&start(Work::Verify, run.folder(), &program, 2)).unwrap();
         assert_eq!(found.mismatches, 0);
     }
 }
@@ -150,8 +149,8 @@ fn a_folder_on_a_mount_of_its_own_is_as_good_as_any() {
     let program = sample();
     let folder = Folder::make(disk.path().to_str().unwrap(), "run").unwrap();
     let again = || folder.file.try_clone().unwrap();
-    done(&lay_out(again(), &program, 2)).unwrap();
-    let found = done(&verify(again(), &program, 2)).unwrap();
+    done(&start(Work::LayOut, again(), &program, 2)).unwrap();
+    let found = done(&start(Work::Verify, again(), &program, 2)).unwrap();
     assert_eq!(found.mismatches, 0);
     let index = Path::new("run/sites/docroot/index.php");
     assert_eq!(bytes_of(disk.path().join(index)).len(), 10);

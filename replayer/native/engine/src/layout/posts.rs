@@ -1,9 +1,10 @@
 //! What the threads of a task are at, so that a call that hangs can be named while it does.
 
+use crate::clock;
 use crate::lock::hold;
 use std::cell::OnceCell;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// A call under way.
 struct Doing {
@@ -17,14 +18,6 @@ type Post = Arc<Mutex<Option<Doing>>>;
 thread_local! {
     /// A thread works for one task only.
     static POST: OnceCell<Post> = const { OnceCell::new() };
-}
-
-/// A call that has been in the kernel for long.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hang {
-    pub(crate) op: &'static str,
-    pub(crate) path: String,
-    pub(crate) age: Duration,
 }
 
 /// One post for each thread of a task.
@@ -43,7 +36,6 @@ impl Posts {
         }
     }
 
-    /// This thread begins calls on a path below the run's folder.
     pub(crate) fn at(&self, op: &'static str, path: &[u8]) {
         let doing = Doing {
             op,
@@ -82,19 +74,19 @@ impl Posts {
         });
     }
 
-    /// Calls under way for longer than a limit, longest first.
-    pub(crate) fn hanging(&self, limit: Duration) -> Vec<Hang> {
+    /// Calls under way for longer than a limit, longest first: op, path, age in nanoseconds.
+    pub(crate) fn hanging(&self, after_ns: u64) -> Vec<(&'static str, String, u64)> {
         let posts = hold(&self.posts).clone();
-        let mut hanging: Vec<Hang> = posts
+        let mut hanging: Vec<_> = posts
             .iter()
             .filter_map(|post| hold(post).as_ref().map(|doing| self.seen(doing)))
-            .filter(|hang| hang.age > limit)
+            .filter(|&(.., age_ns)| age_ns > after_ns)
             .collect();
-        hanging.sort_by_key(|hang| std::cmp::Reverse(hang.age));
+        hanging.sort_by_key(|&(.., age_ns)| std::cmp::Reverse(age_ns));
         hanging
     }
 
-    fn seen(&self, doing: &Doing) -> Hang {
+    fn seen(&self, doing: &Doing) -> (&'static str, String, u64) {
         let base = self.base.get().map_or("", String::as_str);
         let path = String::from_utf8_lossy(&doing.path);
         let path = if path.is_empty() {
@@ -102,11 +94,7 @@ impl Posts {
         } else {
             format!("{base}/{path}")
         };
-        Hang {
-            op: doing.op,
-            path,
-            age: doing.since.elapsed(),
-        }
+        (doing.op, path, clock::ns(doing.since.elapsed()))
     }
 }
 
@@ -119,17 +107,17 @@ mod tests {
         let posts = Posts::default();
         posts.below(Some("/mnt/replayer-x".to_owned()));
         posts.at("create", b"files/a");
-        let hanging = posts.hanging(Duration::ZERO);
+        let hanging = posts.hanging(0);
         assert_eq!(hanging.len(), 1);
         assert_eq!(
-            (hanging[0].op, &*hanging[0].path),
+            (hanging[0].0, &*hanging[0].1),
             ("create", "/mnt/replayer-x/files/a")
         );
-        assert!(posts.hanging(Duration::MAX).is_empty());
+        assert!(posts.hanging(u64::MAX).is_empty());
         posts.at("unlink", b"");
-        assert_eq!(posts.hanging(Duration::ZERO)[0].path, "/mnt/replayer-x");
+        assert_eq!(posts.hanging(0)[0].1, "/mnt/replayer-x");
         Posts::away();
-        assert!(posts.hanging(Duration::ZERO).is_empty());
+        assert!(posts.hanging(0).is_empty());
     }
 
     #[test]
@@ -139,18 +127,10 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| posts.at("create", b"new"));
         });
-        let paths: Vec<_> = posts
-            .hanging(Duration::ZERO)
-            .into_iter()
-            .map(|hang| hang.path)
-            .collect();
+        let paths: Vec<_> = posts.hanging(0).into_iter().map(|hang| hang.1).collect();
         assert_eq!(paths, ["/old", "/new"]);
         Posts::goes_on();
-        let paths: Vec<_> = posts
-            .hanging(Duration::ZERO)
-            .into_iter()
-            .map(|hang| hang.path)
-            .collect();
+        let paths: Vec<_> = posts.hanging(0).into_iter().map(|hang| hang.1).collect();
         assert_eq!(paths, ["/new", "/old"]);
     }
 }

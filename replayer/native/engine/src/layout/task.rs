@@ -1,6 +1,7 @@
 //! Work under way on native threads: its progress, its first error, its finding.
 
 use super::posts::Posts;
+use crate::clock;
 use crate::lock::hold;
 use crate::sys::{self, below};
 use rustix::io::Errno;
@@ -8,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Threads of a task at most (chosen: beyond it no server gets faster).
 const MOST_THREADS: usize = 64;
@@ -127,7 +128,7 @@ impl Job {
                 let path = String::from_utf8_lossy(&path);
                 format!("{path}: {reason}")
             }),
-            elapsed_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            elapsed_ns: clock::ns(begun.elapsed()),
         }
     }
 }
@@ -321,12 +322,7 @@ impl Task {
     /// Calls in the kernel for longer than a limit, longest first: op, path, age in nanoseconds.
     #[must_use]
     pub fn stuck(&self, after_ns: u64) -> Vec<(&'static str, String, u64)> {
-        let hanging = self.job.posts.hanging(Duration::from_nanos(after_ns));
-        let age_ns = |age: Duration| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
-        hanging
-            .into_iter()
-            .map(|hang| (hang.op, hang.path, age_ns(hang.age)))
-            .collect()
+        self.job.posts.hanging(after_ns)
     }
 }
 

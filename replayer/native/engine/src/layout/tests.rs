@@ -1,10 +1,9 @@
 //! The layout on real directories.
 
-use super::files::{evict, lay_out, warm};
+use super::files::{Work, start};
 use super::mounted::Mounted;
 use super::remove::{remove, wipe};
 use super::task::{Fault, Finding, Task};
-use super::verify::verify;
 use crate::plan::parse_plan;
 use crate::program::Program;
 use rustix::io::Errno;
@@ -105,7 +104,7 @@ pub(crate) fn fault(result: Result<Finding, Fault>) -> (Errno, String) {
 #[test]
 fn what_is_laid_out_is_what_the_plan_says() {
     let (run, program) = (Run::new(), sample());
-    let finding = done(&lay_out(run.folder(), &program, 3)).unwrap();
+    let finding = done(&start(Work::LayOut, run.folder(), &program, 3)).unwrap();
     assert_eq!(
         (finding.files, finding.links, finding.bytes),
         (6, 1, 315_010)
@@ -125,18 +124,18 @@ fn what_is_laid_out_is_what_the_plan_says() {
     assert_ne!(mails[0], mails[1]);
     assert!(mails[0][..2048].iter().all(|byte| *byte == 0) && mails[0][2048] != 0);
 
-    let finding = done(&verify(run.folder(), &program, 3)).unwrap();
+    let finding = done(&start(Work::Verify, run.folder(), &program, 3)).unwrap();
     assert_eq!((finding.mismatches, finding.first_mismatch), (0, None));
     assert_eq!(
         (finding.files, finding.directories, finding.links),
         (6, 18, 1)
     );
-    let warmed = done(&warm(run.folder(), &program, 3)).unwrap();
+    let warmed = done(&start(Work::Warm, run.folder(), &program, 3)).unwrap();
     assert_eq!(
         (warmed.files, warmed.directories, warmed.bytes),
         (6, 18, 315_010)
     );
-    let evicted = done(&evict(run.folder(), &program, 3)).unwrap();
+    let evicted = done(&start(Work::Evict, run.folder(), &program, 3)).unwrap();
     assert_eq!((evicted.files, evicted.bytes), (6, 315_010));
 }
 
@@ -145,7 +144,7 @@ fn nothing_is_ever_overwritten() {
     let (run, program) = (Run::new(), sample());
     fs::create_dir_all(run.path().join("sites/docroot")).unwrap();
     fs::write(run.path().join("sites/docroot/index.php"), "mine").unwrap();
-    let (errno, path) = fault(done(&lay_out(run.folder(), &program, 2)));
+    let (errno, path) = fault(done(&start(Work::LayOut, run.folder(), &program, 2)));
     assert_eq!(errno, Errno::EXIST);
     assert!(path.ends_with("/run/sites/docroot/index.php"), "{path}");
     assert_eq!(
@@ -159,11 +158,11 @@ fn links_that_lie_in_the_way_are_not_followed() {
     let (run, program) = (Run::new(), sample());
     let outside = tempfile::tempdir().unwrap();
     symlink(outside.path(), run.path().join("home")).unwrap();
-    let (errno, path) = fault(done(&lay_out(run.folder(), &program, 2)));
+    let (errno, path) = fault(done(&start(Work::LayOut, run.folder(), &program, 2)));
     assert_eq!(errno, Errno::EXIST);
     assert!(path.ends_with("/run/home"), "{path}");
     assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
-    let (errno, _) = fault(done(&warm(run.folder(), &program, 2)));
+    let (errno, _) = fault(done(&start(Work::Warm, run.folder(), &program, 2)));
     assert!(
         matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP),
         "{errno}"
@@ -173,9 +172,9 @@ fn links_that_lie_in_the_way_are_not_followed() {
 /// What verification says of the sample after a change to its `sites/docroot`: a count, and the first.
 fn after(change: impl FnOnce(&Path)) -> (u64, String) {
     let (run, program) = (Run::new(), sample());
-    done(&lay_out(run.folder(), &program, 2)).unwrap();
+    done(&start(Work::LayOut, run.folder(), &program, 2)).unwrap();
     change(&run.path().join("sites/docroot"));
-    let finding = done(&verify(run.folder(), &program, 2)).unwrap();
+    let finding = done(&start(Work::Verify, run.folder(), &program, 2)).unwrap();
     (finding.mismatches, finding.first_mismatch.unwrap())
 }
 
@@ -235,7 +234,7 @@ fn entries_that_the_plan_does_not_have_are_found() {
 #[test]
 fn wiping_leaves_the_marker_and_removing_leaves_nothing() {
     let (run, program) = (Run::new(), sample());
-    done(&lay_out(run.folder(), &program, 3)).unwrap();
+    done(&start(Work::LayOut, run.folder(), &program, 3)).unwrap();
     let finding = done(&wipe(run.folder(), 3)).unwrap();
     assert_eq!(
         (finding.files, finding.directories, finding.links),
@@ -246,7 +245,7 @@ fn wiping_leaves_the_marker_and_removing_leaves_nothing() {
         .map(|entry| entry.unwrap().file_name())
         .collect();
     assert_eq!(left, [".replayer-run"]);
-    done(&lay_out(run.folder(), &program, 3)).unwrap();
+    done(&start(Work::LayOut, run.folder(), &program, 3)).unwrap();
     run.remove().unwrap();
     assert_eq!(fs::read_dir(run.parent.path()).unwrap().count(), 0);
 }
@@ -260,7 +259,7 @@ fn a_cancelled_task_stops_and_says_so() {
     let program = program(&json!([{
         "name": "many", "directory": "many", "laid_out": true, "scope": "user", "content": "random", "entries": entries,
     }]));
-    let task = lay_out(run.folder(), &program, 2);
+    let task = start(Work::LayOut, run.folder(), &program, 2);
     task.cancel();
     assert_eq!(done(&task), Err(Fault::Cancelled));
     run.remove().unwrap();
@@ -275,7 +274,7 @@ fn a_full_disk_is_told_with_the_path() {
         "name": "big", "directory": "big", "laid_out": true, "scope": "shared", "content": "random",
         "entries": [["file", "f", 10 << 20, 0o644, ""]],
     }]));
-    let (errno, path) = fault(done(&lay_out(open(disk.path()), &program, 2)));
+    let (errno, path) = fault(done(&start(Work::LayOut, open(disk.path()), &program, 2)));
     assert_eq!(errno, Errno::NOSPC);
     assert!(path.ends_with("/big/file"), "{path}");
 }

@@ -1,36 +1,30 @@
 //! Comparing what is there with what a plan wants.
 
-use super::files::{counted, done};
-use super::task::{Crew, Done, Fault, Task};
+use super::files::done;
+use super::task::{Crew, Done, Fault};
 use super::tree::{Directory, Leaf, Tree};
-use crate::program::{EntryKind, Program};
+use crate::program::EntryKind;
 use crate::sys::below::{self, Status};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::collections::BTreeSet;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::{AsFd, BorrowedFd};
 
-/// Compare type, size, mode and target of every entry, and look for entries that the plan does not have.
-pub(crate) fn verify(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
-    let program = Arc::clone(program);
-    Task::start(folder, threads, move |crew| {
-        let tree = counted(crew, &program);
-        crew.each(tree.directories.len(), |unit, _| {
-            let Some(directory) = tree.directories.get(unit) else {
-                return Ok(());
-            };
-            crew.job.at("list", &directory.path);
-            match below::open_listing(crew.folder(), &directory.path) {
-                Ok(file) => compare(crew, &tree, directory, file.as_fd()),
-                // Its parent tells of the directory; here all that should be in it is told of.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
-                    all_missing(crew, &tree, directory);
-                    Ok(())
-                }
-                Err(errno) => Err(Fault::at(&directory.path)(errno)),
+pub(super) fn verify(crew: &Crew, tree: &Tree<'_>) -> Result<(), Fault> {
+    crew.each(tree.directories.len(), |unit, _| {
+        let Some(directory) = tree.directories.get(unit) else {
+            return Ok(());
+        };
+        crew.job.at("list", &directory.path);
+        match below::open_listing(crew.folder(), &directory.path) {
+            Ok(file) => compare(crew, tree, directory, file.as_fd()),
+            // Its parent tells of the directory; here all that should be in it is told of.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
+                all_missing(crew, tree, directory);
+                Ok(())
             }
-        })
+            Err(errno) => Err(Fault::at(&directory.path)(errno)),
+        }
     })
 }
 

@@ -1,8 +1,7 @@
 //! Plans that name traces: what is refused, and what is laid out.
 
 use crate::error::Error;
-use crate::layout::lay_out;
-use crate::layout::verify;
+use crate::layout::{Work, start};
 use crate::plan::parse_plan;
 use crate::program::{Program, Step};
 use crate::replay::compile::tests::imported;
@@ -90,8 +89,14 @@ fn laid_out(program: Program) -> BTreeMap<String, String> {
                 .unwrap(),
         )
     };
-    lay_out(open(), &program, 2).wait().unwrap().unwrap();
-    let finding = verify(open(), &program, 2).wait().unwrap().unwrap();
+    start(Work::LayOut, open(), &program, 2)
+        .wait()
+        .unwrap()
+        .unwrap();
+    let finding = start(Work::Verify, open(), &program, 2)
+        .wait()
+        .unwrap()
+        .unwrap();
     assert_eq!((finding.mismatches, finding.first_mismatch), (0, None));
     listed(folder.path())
 }

@@ -4,6 +4,7 @@ use super::judge::{judge_bytes, judge_end};
 use super::memory::{Kept, Memory};
 use super::sight::{Known, Open, Sight};
 use super::tally::{Count, Tally, Violation};
+use crate::clock;
 use crate::document::joined;
 use crate::lock::hold;
 use crate::program::{Identity, Naming};
@@ -170,7 +171,7 @@ impl Reading {
             "files": whole, "unclear_files": unclear, "failed_files": failed,
             "left_files": wanted.saturating_sub(whole + unclear + failed),
             "cached_bytes": read(&self.cached), "unsynced_files": read(&self.unsynced),
-            "took_ns": u64::try_from(took.as_nanos()).unwrap_or(u64::MAX), "wrong": wrong,
+            "took_ns": clock::ns(took), "wrong": wrong,
         });
         joined(self.tally.sums(), of_files)
     }
