@@ -9,7 +9,6 @@ mod calls;
 mod data;
 mod journal;
 mod looks;
-mod spent;
 mod steps;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,6 @@ mod last_tests;
 mod mount_tests;
 #[cfg(test)]
 pub(crate) mod mounted;
-mod posts;
 mod remove;
 mod task;
 #[cfg(test)]

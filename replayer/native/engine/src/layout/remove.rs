@@ -1,6 +1,6 @@
 //! Removing what lies in a run's folder: in parallel, children first, never through a symlink or a mount point.
 
-use super::posts::Posts;
+use super::task::Posts;
 use super::task::{Crew, Done, Fault, Task};
 use crate::lock::hold;
 use crate::path::within;

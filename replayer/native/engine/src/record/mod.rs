@@ -5,7 +5,6 @@
 
 pub(crate) mod event;
 mod files;
-mod hlog;
 mod model;
 pub(crate) mod names;
 mod reading;

@@ -6,7 +6,6 @@ mod file;
 mod judge;
 mod last;
 mod memory;
-mod names;
 mod sight;
 mod stamp;
 mod tally;

@@ -1,7 +1,7 @@
 //! How times are written: in ticks of the log's clock, and think times only where they do not follow from the other columns.
 
 use crate::tracer_overhead::OverheadCosts;
-use crate::tracer_overhead::samples::LONG_NS;
+use crate::tracer_overhead::compute_time::LONG_NS;
 use replayer_ops::Op;
 use rustc_hash::FxHashMap;
 

@@ -6,10 +6,9 @@
 //! call are the tracer's own.
 
 pub(crate) mod compute_time;
-pub(crate) mod samples;
 
 use crate::tracer_overhead::compute_time::{ComputeTime, leaving};
-use crate::tracer_overhead::samples::{LONG_NS, QUANTILE, Samples, low_quantile};
+use crate::tracer_overhead::compute_time::{LONG_NS, QUANTILE, Samples, low_quantile};
 use replayer_ops::{Flag, Op};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;

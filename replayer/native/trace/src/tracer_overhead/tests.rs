@@ -1,6 +1,5 @@
 use super::*;
-use compute_time::Untraced;
-use samples::MANY_SAMPLES;
+use compute_time::{MANY_SAMPLES, Untraced};
 
 const OPEN: Class = Class(2 * Op::Open as usize);
 

@@ -6,7 +6,6 @@
 mod batch_queue;
 mod calls;
 mod calls_data;
-mod calls_others;
 mod check;
 mod files;
 mod helper;
