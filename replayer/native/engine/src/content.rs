@@ -16,7 +16,6 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// Generate the plain pool of a seed.
     pub(crate) fn new(seed: u64, pool_bytes: u64) -> Self {
         let mut bytes = vec![0; usize::try_from(pool_bytes).unwrap_or(usize::MAX)];
         let mut state = seed ^ SALT;

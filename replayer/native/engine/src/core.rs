@@ -33,7 +33,7 @@ pub struct TransactionData {
 }
 
 /// The answer to a command.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 #[allow(missing_docs, reason = "the stub of the Python module says it")]
 pub struct OutcomeData {
     pub ticket: u64,
@@ -86,12 +86,8 @@ impl Core {
         confinement: Confinement,
         doorbell: Arc<Doorbell>,
     ) -> Core {
-        let names = &setting.program.transactions;
         Core {
-            names: names
-                .iter()
-                .map(|transaction| Arc::from(transaction.name.as_str()))
-                .collect(),
+            names: setting.program.transaction_names().map(Arc::from).collect(),
             setting: Arc::new(setting),
             targets,
             confinement,

@@ -22,31 +22,30 @@ struct Card(AtomicU64);
 #[derive(Debug)]
 pub(crate) struct ArrivalSlot {
     user: u32,
-    thread: Thread,
-    card: Arc<Card>,
+    waiter: Waiter,
 }
 
 impl ArrivalSlot {
     pub(crate) fn new(user: u32, thread: Thread) -> ArrivalSlot {
+        let card = Arc::default();
         ArrivalSlot {
             user,
-            thread,
-            card: Arc::default(),
+            waiter: Waiter { thread, card },
         }
     }
 
     /// The arrival that it has now.
     pub(crate) fn held_ns(&self) -> u64 {
-        self.card.0.load(Ordering::Relaxed) & !SETTLED
+        self.waiter.card.0.load(Ordering::Relaxed) & !SETTLED
     }
 
     /// Take no other one any more.
     pub(crate) fn settle(&self) -> u64 {
-        self.card.0.fetch_or(SETTLED, Ordering::SeqCst) & !SETTLED
+        self.waiter.card.0.fetch_or(SETTLED, Ordering::SeqCst) & !SETTLED
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Waiter {
     thread: Thread,
     card: Arc<Card>,
@@ -83,14 +82,14 @@ impl ArrivalDispatcher {
         hand.leave(slot);
         let arrival_ns = hand.next(tables);
         if arrival_ns <= free_ns {
-            slot.card.0.store(arrival_ns | SETTLED, Ordering::SeqCst);
+            slot.waiter
+                .card
+                .0
+                .store(arrival_ns | SETTLED, Ordering::SeqCst);
             return arrival_ns;
         }
-        slot.card.0.store(arrival_ns, Ordering::SeqCst);
-        let waiter = Waiter {
-            thread: slot.thread.clone(),
-            card: Arc::clone(&slot.card),
-        };
+        slot.waiter.card.0.store(arrival_ns, Ordering::SeqCst);
+        let waiter = slot.waiter.clone();
         hand.waiting.insert((arrival_ns, slot.user), waiter);
         arrival_ns
     }

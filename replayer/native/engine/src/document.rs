@@ -65,7 +65,6 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Two objects as one.
 pub(crate) fn joined(one: Value, other: Value) -> Value {
     match (one, other) {
         (Value::Object(mut all), Value::Object(more)) => {

@@ -5,7 +5,6 @@ mod segments;
 use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
 use crate::error::{Error, Result, errno_of};
-use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::layout::{Bound, Task, read_back};
@@ -15,18 +14,13 @@ use crate::pace::Turn;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::record::{IntervalData, Recorder, RowData};
-use crate::replay::play::Ledger;
 use crate::sandbox::RunFolder;
-use crate::signals::Signals;
-use crate::sys::{
-    Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
-};
+use crate::sys::{Doorbell, Folder, can_jail, file_limit_raised, install_wake_signal};
 use crate::thread_state::{CUT, STOP, ThreadState};
 use crate::user;
 use crate::user_threads::Refusal;
 use crate::verify::Verification;
 use crate::watch::Watcher;
-use crate::written::Written;
 use crossbeam_queue::ArrayQueue;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -106,18 +100,9 @@ impl Engine {
         let record = options.record.as_deref().unwrap_or("the recorder");
         let recorder = Recorder::start(config).map_err(|error| os(record, &error))?;
         let setting = Setting {
-            written: Written::of(&program),
             verification: Verification::of(&program, targets.len()).map(Arc::new),
-            scratch: ScratchPool::new(read_bytes)
-                .map_err(|errno| Error::os(errno, "read buffers"))?,
-            sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
-            program,
-            recorder,
-            begin_ns,
-            run_queue: RunQueue::default(),
-            ledger: Ledger::default(),
-            signals: Signals::default(),
             event_log: options.event_log()?,
+            ..Setting::new(program, recorder, begin_ns, read_bytes)?
         };
         let confinement = if options.null {
             Confinement::Null

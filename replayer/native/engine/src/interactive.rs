@@ -50,7 +50,6 @@ impl Inbox {
     }
 }
 
-/// Start the thread of an interactive user.
 pub(crate) fn start(
     core: &Arc<Core>,
     user: u32,
@@ -209,11 +208,11 @@ impl Service<'_> {
                     _ => last,
                 };
                 OutcomeData {
-                    ticket: 0,
                     value: done.unwrap_or(0),
                     outcome,
                     expected: done.is_ok(),
                     service_ns,
+                    ..OutcomeData::default()
                 }
             }
         }
@@ -264,11 +263,9 @@ fn refuse(journal: &mut Journal, errno: Errno, start_ns: u64) -> OutcomeData {
 /// An answer without a value.
 fn told(outcome: u8) -> OutcomeData {
     OutcomeData {
-        ticket: 0,
-        value: 0,
         outcome,
         expected: outcome == ops::OK,
-        service_ns: 0,
+        ..OutcomeData::default()
     }
 }
 

@@ -60,13 +60,8 @@ impl Options {
 
     /// The directory for event logs, opened.
     pub(crate) fn event_log(&self) -> Result<Option<OwnedFd>> {
-        match &self.event_log {
-            None => Ok(None),
-            Some(path) => {
-                let opened = open_directory(path);
-                opened.map(Some).map_err(|errno| Error::os(errno, path))
-            }
-        }
+        let open = |path| open_directory(path).map_err(|errno| Error::os(errno, path));
+        self.event_log.as_deref().map(open).transpose()
     }
 
     pub(crate) fn recorder_config(
@@ -75,28 +70,20 @@ impl Options {
         (begin_ns, begin_epoch_ns): (u64, u64),
         (doorbell, core): Parts<'_>,
     ) -> RecorderConfig {
-        let (doorbell, core) = (Arc::clone(doorbell), Arc::clone(core));
-        let whole = Arc::clone(&core);
-        let rested = move || {
-            let core = whole.get().and_then(std::sync::Weak::upgrade);
-            core.and_then(|core| core.user_threads.rested_ns())
+        let doorbell = Arc::clone(doorbell);
+        let [of_users, of_rest] = [core, core].map(Arc::clone);
+        let users = move || {
+            let core = of_users.get()?.upgrade()?;
+            u32::try_from(core.user_threads.running()).ok()
         };
-        let running = move || {
-            core.get()
-                .and_then(std::sync::Weak::upgrade)
-                .map_or(0, |core| core.user_threads.running())
-        };
+        let rested = move || of_rest.get()?.upgrade()?.user_threads.rested_ns();
         RecorderConfig {
-            transactions: program
-                .transactions
-                .iter()
-                .map(|transaction| transaction.name.clone())
-                .collect(),
+            transactions: program.transaction_names().map(str::to_owned).collect(),
             interval_ns: self.interval_ns,
             directory: self.record.as_ref().map(PathBuf::from),
             begin_epoch_ns,
             begin_ns,
-            users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
+            users: Box::new(move || users().unwrap_or(0)),
             rested: Box::new(rested),
             doorbell: Box::new(move || doorbell.ring()),
         }

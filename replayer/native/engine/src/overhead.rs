@@ -2,15 +2,11 @@
 
 use crate::clock::{now_ns, since_ns};
 use crate::error::{Error, Result, errno_of};
-use crate::health::RunQueue;
 use crate::interpreter::{Interpreter, Journal, Setting};
 use crate::plan::parse_plan;
 use crate::record::{Recorder, RecorderConfig};
-use crate::replay::play::Ledger;
-use crate::signals::Signals;
-use crate::sys::{Null, ScratchPool, open_sink};
+use crate::sys::Null;
 use crate::thread_state::ThreadState;
-use crate::written::Written;
 use std::sync::Arc;
 
 /// Ops of one transaction of the plan below.
@@ -73,11 +69,7 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
     let program = Arc::new(parse_plan(plan.as_bytes())?);
     let begin_ns = now_ns();
     let recorder = Recorder::start(RecorderConfig {
-        transactions: program
-            .transactions
-            .iter()
-            .map(|transaction| transaction.name.clone())
-            .collect(),
+        transactions: program.transaction_names().map(str::to_owned).collect(),
         interval_ns: 1_000_000_000,
         directory: None,
         begin_epoch_ns: 0,
@@ -86,18 +78,7 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
         rested: Box::new(|| None),
         doorbell: Box::new(|| {}),
     });
-    Ok(Setting {
-        written: Written::of(&program),
-        scratch: ScratchPool::new(program.read_bytes)
-            .map_err(|errno| Error::os(errno, "read buffers"))?,
-        sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
-        recorder: recorder.map_err(|error| Error::os(errno_of(&error), "recorder"))?,
-        program,
-        begin_ns,
-        run_queue: RunQueue::default(),
-        ledger: Ledger::default(),
-        signals: Signals::default(),
-        event_log: None,
-        verification: None,
-    })
+    let recorder = recorder.map_err(|error| Error::os(errno_of(&error), "recorder"))?;
+    let read_bytes = program.read_bytes;
+    Setting::new(program, recorder, begin_ns, read_bytes)
 }

@@ -6,7 +6,7 @@ use crate::lock::hold;
 use crate::ops::{Op, op_name};
 use crate::program::{Program, SLOTS};
 use crate::replay::names::Names;
-use crate::sys::Text;
+use crate::sys::{Text, wake_thread};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
@@ -109,7 +109,6 @@ pub(crate) struct ThreadState {
     began: AtomicU64,
     /// Time since then that is no part of it.
     aside: AtomicU64,
-    /// Time spent in calls.
     in_call: AtomicU64,
     /// Time in which a replay worked outside of calls: see [`ThreadState::outside_ns`].
     outside: AtomicU64,
@@ -191,7 +190,6 @@ impl ThreadState {
         self.doing().or_else(of_mates)
     }
 
-    /// The names of the replay that begins.
     pub(crate) fn set_names(&self, names: &Arc<Names>) {
         *hold(&self.names) = Some(Arc::clone(names));
     }
@@ -202,7 +200,6 @@ impl ThreadState {
         Some(names.as_ref()?.path(path).to_bytes().to_vec())
     }
 
-    /// A call begins.
     #[inline]
     pub(crate) fn enter(&self, op: Op, place: Place, now_ns: u64) {
         self.set_doing(op, place.0, now_ns);
@@ -338,6 +335,7 @@ impl ThreadState {
         self.flags() & CUT != 0
     }
 
+    /// 0: it is over.
     pub(crate) fn set_thread(&self, thread: i32) {
         self.thread.store(thread, Ordering::SeqCst);
     }
@@ -350,8 +348,11 @@ impl ThreadState {
         u16::try_from(self.target.load(Ordering::Relaxed)).unwrap_or(0)
     }
 
-    pub(crate) fn clear_thread(&self) {
-        self.set_thread(0);
+    /// Interrupt the call under way, if there is one.
+    pub(crate) fn interrupt(&self) {
+        if let (Some(thread), Some(_)) = (self.thread(), self.doing()) {
+            wake_thread(thread);
+        }
     }
 
     /// The kernel's number of the thread while it lives.

@@ -29,7 +29,6 @@ pub(crate) fn start(core: &Arc<Core>, user: u32) -> io::Result<Result<(), Refusa
     })
 }
 
-/// Start a thread for a user and add it to the user threads.
 pub(crate) fn spawn(
     core: &Arc<Core>,
     user: u32,
@@ -76,7 +75,7 @@ impl Ending {
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.thread_state.clear_thread();
+        self.thread_state.set_thread(0);
         if let Some(waiting) = self.thread_state.waiting() {
             self.core.setting.run_queue.leave(waiting);
         }

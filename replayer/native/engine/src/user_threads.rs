@@ -4,7 +4,6 @@ use crate::clock::{now_ns, ns};
 use crate::lock::hold;
 use crate::pace::Arrivals;
 use crate::segment::{Segment, Term};
-use crate::sys::wake_thread;
 use crate::thread_state::{ABANDONED, CUT, Doing, STOP, ThreadState};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -90,11 +89,9 @@ impl UserThreads {
             return Ok(Err(Refusal::Closed));
         }
         if let Some(member) = inner.members.get(&thread_state.user) {
-            let given_up = member.state == State::Abandoned;
-            return Ok(Err(if given_up {
-                Refusal::GivenUp
-            } else {
-                Refusal::Running
+            return Ok(Err(match member.state {
+                State::Abandoned => Refusal::GivenUp,
+                _ => Refusal::Running,
             }));
         }
         let thread = spawn()?;
@@ -109,14 +106,13 @@ impl UserThreads {
             self.rested_ns.store(0, Ordering::SeqCst);
         }
         let thread_state = Arc::clone(thread_state);
-        inner.members.insert(
-            thread_state.user,
-            Member {
-                thread_state,
-                thread,
-                state,
-            },
-        );
+        let user = thread_state.user;
+        let member = Member {
+            thread_state,
+            thread,
+            state,
+        };
+        inner.members.insert(user, member);
         self.count_running(&inner);
         Ok(Ok(()))
     }
@@ -263,7 +259,6 @@ impl UserThreads {
         Some(self.rested_ns.load(Ordering::SeqCst)).filter(|rested_ns| *rested_ns != 0)
     }
 
-    /// Everybody's thread state.
     pub(crate) fn thread_states(&self) -> Vec<Arc<ThreadState>> {
         let thread_state = |member: &Member| Arc::clone(&member.thread_state);
         hold(&self.inner)
@@ -352,12 +347,7 @@ impl UserThreads {
 /// Wake a thread, and interrupt the call that it is in.
 pub(crate) fn interrupt(thread_state: &ThreadState, thread: &Thread) {
     thread.unpark();
-    if let Some(thread) = thread_state
-        .thread()
-        .filter(|_| thread_state.doing().is_some())
-    {
-        wake_thread(thread);
-    }
+    thread_state.interrupt();
 }
 
 fn deadline(patience: Duration) -> u64 {

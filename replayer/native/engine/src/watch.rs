@@ -3,7 +3,6 @@
 use crate::clock::now_ns;
 use crate::core::Core;
 use crate::record::event::Event;
-use crate::sys::wake_thread;
 use crate::thread_state::{CUT, Doing, ThreadState};
 use crate::user_threads::NAG;
 use std::collections::HashMap;
@@ -13,7 +12,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, Thread};
 use std::time::Duration;
 
-/// The watcher's thread.
 pub(crate) struct Watcher {
     ended: Arc<AtomicBool>,
     thread: Thread,
@@ -62,9 +60,7 @@ fn nag(thread_states: &[Arc<ThreadState>]) -> bool {
         .filter(|thread_state| thread_state.flags() & CUT != 0)
     {
         any = true;
-        if let (Some(thread), Some(_)) = (thread_state.thread(), thread_state.doing()) {
-            wake_thread(thread);
-        }
+        thread_state.interrupt();
     }
     any
 }

@@ -221,7 +221,6 @@ pub(crate) struct Shares {
     pub(crate) memory_in_turn: bool,
 }
 
-/// What the call does.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind<'a> {
     Open {

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder that is being made.
 pub(crate) struct FolderDraft {
     path: PathBuf,
     target: PathBuf,
@@ -161,7 +160,6 @@ fn write_tables(
     Ok(map(told))
 }
 
-/// Two objects as one.
 fn joined(one: Value, other: Value) -> Value {
     let mut all = map(one);
     all.extend(map(other));

@@ -94,7 +94,6 @@ pub(crate) enum Line {
     Whole,
     /// It was longer than the limit: its beginning only is there.
     TooLong,
-    /// There is no more.
     End,
 }
 

@@ -4,7 +4,6 @@ use crate::paths::PathId;
 use crate::tree::NodeId;
 use crate::tree::listings::Listing;
 
-/// One open description.
 #[derive(Debug, Clone)]
 #[allow(
     clippy::struct_excessive_bools,

@@ -81,7 +81,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.slots.get(usize::from(slot))
     }
 
-    /// A slot that is about to change.
     pub(super) fn slot_mut(&mut self, slot: u8) -> Option<&mut Slot<'a>> {
         self.used |= 1 << slot;
         self.slots.get_mut(usize::from(slot))
@@ -318,7 +317,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.publish(slot, 0);
     }
 
-    /// Name a slot as another one is named now.
     pub(super) fn name_after(&mut self, slot: u8, other: u8) {
         self.text.clear();
         if let Some(path) = self.path(other) {

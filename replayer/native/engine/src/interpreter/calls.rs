@@ -117,7 +117,6 @@ impl<'a: 't, 't, K: Kernel> Executor<'t> for StepExecutor<'_, 'a, 't, K> {
 }
 
 impl<K: Kernel> Interpreter<'_, K> {
-    /// Run one timed step.
     #[inline(always)]
     pub(super) fn call(&mut self, timed: &Timed) -> Result<(), Halt> {
         // Apart from the others' table of jumps: it would be mispredicted after every call.

@@ -18,6 +18,7 @@ pub(crate) use journal::{FailedOp, Finished, Journal};
 pub(crate) use steps::Shift;
 
 use crate::clock::{self, now_ns};
+use crate::error::Error;
 use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
@@ -27,7 +28,7 @@ use crate::replay::play::{LaneThreads, Ledger};
 use crate::rng::Stream;
 use crate::segment::Segment;
 use crate::signals::Signals;
-use crate::sys::{Answer, Kernel, Scratch, ScratchPool, files};
+use crate::sys::{Answer, Kernel, Scratch, ScratchPool, files, open_sink};
 use crate::thread_state::{ALL_SLOTS, Place, ThreadState};
 use crate::verify::{Verification, Verifier};
 use crate::written::Written;
@@ -60,6 +61,29 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
+    /// With reads of at most so many bytes, no event logs, and nothing verified.
+    pub(crate) fn new(
+        program: Arc<Program>,
+        recorder: Arc<Recorder>,
+        begin_ns: u64,
+        read_bytes: u64,
+    ) -> Result<Setting, Error> {
+        Ok(Setting {
+            written: Written::of(&program),
+            scratch: ScratchPool::new(read_bytes)
+                .map_err(|errno| Error::os(errno, "read buffers"))?,
+            sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
+            program,
+            recorder,
+            begin_ns,
+            run_queue: RunQueue::default(),
+            ledger: Ledger::default(),
+            signals: Signals::default(),
+            event_log: None,
+            verification: None,
+        })
+    }
+
     /// Have a warning about a user's work in the log of events.
     pub(crate) fn warn(&self, user: u32, message: String) {
         let t_ns = now_ns().saturating_sub(self.begin_ns);

@@ -58,7 +58,6 @@ pub(crate) enum Done {
 }
 
 impl Job {
-    /// Count an entry that was dealt with.
     pub(crate) fn count(&self, done: Done) {
         let counter = match done {
             Done::File => &self.files,
@@ -191,7 +190,6 @@ impl Crew {
     }
 }
 
-/// What became of a task.
 enum Course {
     Running(JoinHandle<Result<Finding, Fault>>),
     Over(Result<Finding, Fault>),

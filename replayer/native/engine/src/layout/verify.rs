@@ -46,7 +46,6 @@ fn inner<'a>(tree: &'a Tree<'_>, directory: &Directory) -> &'a [Directory] {
         .unwrap_or_default()
 }
 
-/// Compare a directory's entries.
 fn compare(
     crew: &Crew,
     tree: &Tree<'_>,

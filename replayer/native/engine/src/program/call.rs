@@ -36,7 +36,6 @@ impl<'de> Deserialize<'de> for Timed {
 }
 
 impl Timed {
-    /// Read its keys.
     pub(crate) fn of(fields: &mut Map<String, Value>) -> Parsed<Timed> {
         let name = fields.get("op").unwrap_or(&Value::Null);
         let op = name.as_str().and_then(Op::of_plan);
@@ -120,7 +119,6 @@ pub(crate) enum LockKind {
     Unlock,
 }
 
-/// Where a symlink points.
 #[derive(Clone, Debug)]
 pub(crate) enum LinkTarget {
     Bound,

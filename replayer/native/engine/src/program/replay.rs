@@ -33,7 +33,6 @@ fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Str
     Ok(sum)
 }
 
-/// How a replay takes its time.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplayPace {

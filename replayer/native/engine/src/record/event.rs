@@ -93,7 +93,6 @@ impl Journal {
             .is_none_or(|count| *count < FIRST_ERRORS)
     }
 
-    /// Add the line of an event.
     pub(crate) fn log(&mut self, event: &Event, names: &Names) {
         match event {
             Event::Error {

@@ -167,7 +167,6 @@ impl IntervalLines {
 const TIMELINE_HEADER: &str = "start_s,end_s,target,round,phase,users,transaction,op,outcome,expected,\
      count,bytes,mean_ns,p50_ns,p95_ns,p99_ns,max_ns\n";
 
-/// Append the line of a key to it.
 fn write_row(lines: &mut String, span: Span, users: u32, line: &Line<'_>) {
     let (key, bytes, times) = (line.key, line.bytes, line.times);
     let (target, round, phase, expected) = (key.target, key.round, key.phase.name(), key.expected);
@@ -216,7 +215,6 @@ pub(crate) fn header(begin_epoch_ns: u64) -> String {
     )
 }
 
-/// Append the line of a histogram.
 pub(crate) fn write_line(lines: &mut String, span: Span, line: &Line<'_>) {
     let length_ns = span.end_ns.saturating_sub(span.start_ns);
     let (start, length) = (seconds(span.start_ns), seconds(length_ns));

@@ -41,7 +41,6 @@ impl Names {
         u16::try_from(number).ok()
     }
 
-    /// The name of a number that was given out.
     pub(crate) fn name(&self, number: u16) -> Arc<str> {
         let names = hold(&self.names);
         names

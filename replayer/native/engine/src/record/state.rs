@@ -200,7 +200,6 @@ fn pack(
     }
 }
 
-/// The sum of a row that `pack` made.
 fn unpack(row: &RowData) -> Sum {
     let unpacked = Histogram::from_v2(&row.histogram);
     debug_assert!(unpacked.is_ok(), "what the packer made can be unpacked");

@@ -86,7 +86,6 @@ pub(crate) struct Place {
     pub(crate) rest: u32,
 }
 
-/// What an attribute belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Subject {
     Path { path: PathId, follow: bool },

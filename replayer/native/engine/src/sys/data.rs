@@ -157,7 +157,6 @@ impl Listing {
     }
 }
 
-/// Copy between two files.
 pub(crate) fn copy_range(
     (from, mut from_offset): Side,
     (to, mut to_offset): Side,

@@ -27,7 +27,6 @@ impl Scratch {
         self.len as u64
     }
 
-    /// Whether so many bytes have room.
     #[inline]
     pub(crate) fn holds(self, len: u64) -> bool {
         self.len as u64 >= len
@@ -85,7 +84,6 @@ impl ScratchPool {
         })
     }
 
-    /// The size of a buffer.
     pub(crate) fn bytes(&self) -> u64 {
         self.each as u64
     }

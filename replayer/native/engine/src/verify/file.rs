@@ -22,7 +22,6 @@ struct Writer {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) id: u64,
-    /// When the descriptor was opened.
     pub(crate) open: u64,
     pub(crate) user: u32,
     pub(crate) start: u64,
@@ -243,7 +242,6 @@ impl File {
         self.records.push(new);
     }
 
-    /// A descriptor was closed.
     pub(crate) fn leave(&mut self, id: u64, user: u32, tick: u64) {
         let wrote = self
             .writers

@@ -115,9 +115,7 @@ fn close(block: &Block<'_>, worst: Option<Violation>, count: &mut Count) -> Opti
     let Some(kind) = block.verdict() else {
         return worst;
     };
-    if let Some(number) = count.blocks.get_mut(kind as usize) {
-        *number += 1;
-    }
+    count.block(kind);
     Some(worst.map_or(kind, |worst| worst.min(kind)))
 }
 
@@ -126,8 +124,6 @@ pub(crate) fn judge_end(sight: &Sight, end: u64, count: &mut Count) -> Option<Vi
     if !sight.is_due(end, 1) {
         return None;
     }
-    if let Some(number) = count.blocks.get_mut(Violation::Lost as usize) {
-        *number += 1;
-    }
+    count.block(Violation::Lost);
     Some(Violation::Lost)
 }

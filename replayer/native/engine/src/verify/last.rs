@@ -81,7 +81,6 @@ impl<'a> LastReader<'a> {
 /// At most so many wrong files are named (chosen: what a person looks at).
 const NAMED: usize = 20;
 
-/// What became of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Read {
     /// It was read to its end; what is wrong with it.

@@ -184,7 +184,6 @@ impl Memory {
         self.shards.get(high % SHARDS)
     }
 
-    /// Look at what is known of a written file.
     pub(crate) fn look<R>(&self, key: u64, look: impl FnOnce(&File) -> R) -> Option<R> {
         let shard = hold(self.shard(key)?);
         shard.files.get(&key).map(look)

@@ -98,7 +98,6 @@ impl Verification {
         self.last.prepared(cached, is_synced);
     }
 
-    /// A file of a target was dealt with.
     pub(crate) fn last_read(&self, file: (u16, &[u8]), reader: &LastReader<'_>, read: Read) {
         self.last.tally.add(&reader.count, 0);
         self.last.count(file.0, file.1, read);

@@ -16,6 +16,15 @@ pub(crate) struct Count {
     pub(crate) blocks: [u64; KINDS],
 }
 
+impl Count {
+    /// A block is not as it should be.
+    pub(super) fn block(&mut self, kind: Violation) {
+        if let Some(number) = self.blocks.get_mut(kind as usize) {
+            *number += 1;
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     reads: AtomicU64,

@@ -247,7 +247,6 @@ impl<'a> Verifier<'a> {
         noted
     }
 
-    /// A write has returned.
     pub(crate) fn wrote(&mut self, slot: u8, written: Written, answer: Result<u64, Errno>) {
         let Some(open) = self.file(slot) else {
             return;
@@ -392,7 +391,6 @@ impl Verifier<'_> {
         self.memory.changed(change);
     }
 
-    /// A name became a link.
     pub(crate) fn linked(&self, change: Change) {
         self.memory.impose(change.key, |file| file.linked = true);
         self.memory.changed(change);

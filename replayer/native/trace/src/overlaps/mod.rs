@@ -233,7 +233,6 @@ impl Touch {
         used.into_iter().chain(self.base.map(|(slot, _)| slot))
     }
 
-    /// The names that it is about.
     pub(crate) fn paths(&self) -> impl Iterator<Item = PathId> {
         let needs = self.proofs().flat_map(Proof::paths);
         needs.chain(self.changed())
@@ -267,7 +266,6 @@ impl Touch {
 }
 
 impl Proof {
-    /// The names that it is about.
     pub(crate) fn paths(self) -> impl Iterator<Item = PathId> {
         let paths = match self {
             Self::There(path)

@@ -282,7 +282,6 @@ impl<'a> Linearizer<'a> {
         can_be.is_some()
     }
 
-    /// Put a call into the order.
     fn put(&mut self, call: usize) {
         self.note_meaning(call);
         for slot in self.touch(call).into_iter().flat_map(Touch::descriptions) {

@@ -96,7 +96,6 @@ impl Windows {
         })
     }
 
-    /// Whether a window has not ended.
     pub(crate) fn lasts(&self, at: usize, time_ns: i64) -> bool {
         let window = self.all.get(at);
         window.is_some_and(|window| time_ns < window.end_ns)

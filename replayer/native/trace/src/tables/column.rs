@@ -103,7 +103,6 @@ impl Column {
         self.spec
     }
 
-    /// Whether no row has a value.
     pub(crate) fn is_blank(&self) -> bool {
         self.spec.nullable && self.ints.is_empty() && self.texts.is_empty()
     }
@@ -219,7 +218,6 @@ impl Column {
         }
     }
 
-    /// Start anew.
     pub(crate) fn clear(&mut self) {
         self.ints.clear();
         self.texts.clear();

@@ -96,7 +96,6 @@ impl EventWriter {
         self.estimator.as_mut()
     }
 
-    /// The row that the next event will have.
     pub(crate) fn next_row(&self) -> u64 {
         self.first_waiting + u64::try_from(self.waiting.len()).unwrap_or(0)
     }
@@ -230,7 +229,6 @@ impl EventWriter {
         rows
     }
 
-    /// Write everything.
     pub(crate) fn finish(mut self) -> Result<FinishedEvents, TraceError> {
         let waiting = self.fill_in();
         let rows = self.table.finish_rows(waiting)?;

@@ -55,7 +55,6 @@ pub(crate) struct Task {
     /// Its number in the trace, once it has an event.
     pub(crate) thread: Option<u32>,
     pub(crate) last_end_ns: Option<i64>,
-    /// What its last event did.
     pub(crate) last_op: Option<Op>,
     /// Calls of the whole log that had ended when its last event did, or when it was spawned.
     pub(crate) calls_then: u64,

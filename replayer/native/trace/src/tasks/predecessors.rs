@@ -176,7 +176,6 @@ impl Task {
         self.polled = PollTime::default();
     }
 
-    /// A call waited for another task.
     pub(crate) fn has_waited(&mut self, call: &Call<'_>) {
         self.waited(WaitTime::of(call));
     }

@@ -130,7 +130,6 @@ impl Class {
     }
 }
 
-/// A task's last call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LastCall {
     pub(crate) class: Class,

@@ -28,7 +28,6 @@ const KNOWN_IOCTLS: [&[u8]; 7] = [
 ];
 
 impl Tracker {
-    /// Take a call on one descriptor.
     pub(crate) fn on_file(
         &mut self,
         call: &Call<'_>,

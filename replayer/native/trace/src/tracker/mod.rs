@@ -55,7 +55,6 @@ pub(crate) struct Operands {
 }
 
 impl Operands {
-    /// An event on a description.
     pub(crate) fn of_file(slot: u32) -> Self {
         Self {
             file: Some(slot),

@@ -202,7 +202,6 @@ pub(super) fn on_exec(flags: i64) -> OnExec {
     }
 }
 
-/// What a mknod makes.
 pub(crate) fn kind_made(args: &Args<'_>) -> FileKind {
     match args.mode.unwrap_or(0) & S_IFMT {
         0 | S_IFREG => FileKind::Regular,

@@ -19,7 +19,6 @@ const DEEPEST: usize = 1 << 12;
 /// Bytes of paths that are remembered (chosen: some 100,000 directories); beyond, a directory is taken for a file.
 const MOST_BYTES: usize = 8 << 20;
 
-/// What is known of files outside of the roots.
 #[derive(Debug, Default)]
 pub(crate) struct OutsideFiles {
     /// How often one was moved or linked in, or out.

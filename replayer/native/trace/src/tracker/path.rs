@@ -154,7 +154,6 @@ impl Tracker {
         }
     }
 
-    /// Learn from the result of a readlink.
     fn learn_link(&mut self, path: PathId, args: &Args<'_>) -> Option<Placed> {
         let placed = self.tree.saw(path, false, FileKind::Symlink)?;
         let node = self.tree.node(placed.0);
@@ -165,7 +164,6 @@ impl Tracker {
         Some(placed)
     }
 
-    /// Learn from the result of a stat.
     pub(crate) fn learn_seen(&mut self, id: NodeId, args: &Args<'_>) {
         let Some(seen) = args.seen else {
             return;

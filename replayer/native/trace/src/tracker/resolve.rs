@@ -136,7 +136,6 @@ impl Tracker {
         }
     }
 
-    /// Where a path that leads outside of the roots leads.
     pub(crate) fn outside_of(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Location {
         let base = match path.text.first() {
             Some(b'/') => Location::Unknown,

@@ -340,7 +340,6 @@ impl Tracker {
         Ok(())
     }
 
-    /// Something happened to a task.
     pub(crate) fn pass(
         &mut self,
         task: u64,

@@ -63,7 +63,6 @@ pub(crate) struct Node {
     pub(crate) complete: bool,
     /// It was taken from a manifest.
     pub(crate) declared: bool,
-    /// How many names there are in a directory.
     pub(crate) names: Names,
     /// Where a symlink leads: a place of the trace, and its text.
     pub(crate) link: Option<(PathId, Box<[u8]>)>,
@@ -142,7 +141,6 @@ const MOST_LINKS: u32 = 40;
 /// The deepest place that a symlink is followed to: bounds the stack of a walk (chosen).
 const DEEPEST_TARGET: u32 = 256;
 
-/// Names and files.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) paths: Paths,

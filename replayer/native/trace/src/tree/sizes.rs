@@ -84,7 +84,6 @@ impl Tree {
         }
     }
 
-    /// A file was given a size.
     pub(crate) fn resized(&mut self, id: NodeId, size: i64) {
         if let Some(node) = self.node_mut(id) {
             node.changed = true;

@@ -19,7 +19,6 @@ pub(super) type Span = (i64, i64);
 /// All bytes of a file.
 pub(super) const ALL: Span = (0, i64::MAX);
 
-/// Whose a lock is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
     /// A process, by the thread of it that took the lock: two threads may be of one process without anybody knowing.

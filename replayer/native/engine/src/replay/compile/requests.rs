@@ -79,7 +79,6 @@ fn befores(source: &Source, requests: &Requests) -> Result<Vec<Before>, String> 
     Ok(befores)
 }
 
-/// A request that is ready to be built.
 struct Ready {
     schedule: Schedule,
     own: Entries,

@@ -20,7 +20,6 @@ pub(crate) struct Survey {
 }
 
 impl Survey {
-    /// Look at a whole trace.
     pub(crate) fn of(streams: &TraceTables) -> Result<Survey, String> {
         let mut survey = Survey {
             far: far_rows(streams)?,

@@ -67,7 +67,6 @@ impl Draft {
 }
 
 impl Table {
-    /// Number every path of a trace.
     pub(crate) fn of_all(path_map: &PathMap) -> Result<Table, String> {
         let mut numbers = vec![None; path_map.rows() as usize];
         let mut draft = Draft::default();

@@ -218,7 +218,6 @@ impl<'a> Translator<'a> {
         Ok(self.closing(path, event.thread, call))
     }
 
-    /// The slot of a file that an event uses.
     pub(crate) fn slot(&mut self, file: Option<u32>) -> Result<Slot, Reason> {
         let file = file.ok_or(NOT_OPEN)?;
         self.slots.used(file, self.lane_row, &mut self.waits)
@@ -262,7 +261,6 @@ impl<'a> Translator<'a> {
         event.result == CROSSES && from.zip(to).is_some_and(|(from, to)| from != to)
     }
 
-    /// The number of an event's path.
     pub(crate) fn path(&self, event: &Event) -> Result<PathId, Reason> {
         self.number(event.path.ok_or(NO_PATH)?)
     }
@@ -329,7 +327,6 @@ impl<'a> Translator<'a> {
         size
     }
 
-    /// Keep a text of the batch.
     pub(crate) fn text(&mut self, text: &[u8], own_end: u32) -> Result<TextId, Reason> {
         let sizes = (u32::try_from(self.texts.len()), u32::try_from(text.len()));
         let (Ok(start), Ok(len)) = sizes else {

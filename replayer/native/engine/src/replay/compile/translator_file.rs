@@ -22,7 +22,6 @@ const PROTECTION: u32 = 3;
 /// `MAP_SHARED` and `MAP_PRIVATE`, and whether the pages are read at once: `MAP_POPULATE`, and `MAP_NONBLOCK`, which forbids it again.
 const MAP_FLAGS: u32 = 3 | 0x8000 | 0x1_0000;
 impl Translator<'_> {
-    /// What an event does to an open file.
     pub(super) fn file_call(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         if let Some(call) = self.two_files(event)? {
             return Ok(call);

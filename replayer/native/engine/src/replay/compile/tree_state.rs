@@ -41,7 +41,6 @@ pub(crate) struct Node {
     pub(crate) mode: u32,
 }
 
-/// An open file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) node: NodeId,
@@ -244,7 +243,6 @@ impl<'a> TreeState<'a> {
         self.child(directory, name)
     }
 
-    /// Give the file of a row a size.
     pub(super) fn resize(&mut self, row: u32, size: u64) {
         let found = self.path_map.path(row).and_then(|path| self.find(path));
         if let Some(node) = found.and_then(|id| self.nodes.get_mut(id)) {

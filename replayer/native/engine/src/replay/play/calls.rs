@@ -421,7 +421,6 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         self.pass(scheduled)
     }
 
-    /// Open what was open before.
     fn inherit(
         &mut self,
         scheduled: &ScheduledCall,

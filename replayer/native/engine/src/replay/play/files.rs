@@ -196,7 +196,6 @@ fn remove_top(
     Ok(())
 }
 
-/// A directory that is being emptied.
 struct Emptied {
     file: OwnedFd,
     name: Vec<u8>,

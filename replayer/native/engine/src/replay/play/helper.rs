@@ -17,10 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle, park, park_timeout};
 
-/// What a helper is to do.
 pub(super) enum Task {
     Lane(Role),
-    /// A performance of a pipeline.
     Stage(Post),
 }
 
@@ -171,7 +169,7 @@ impl PreparedThread {
 
 impl Drop for PreparedThread {
     fn drop(&mut self) {
-        self.thread_state.clear_thread();
+        self.thread_state.set_thread(0);
         if let Some(waiting) = self.thread_state.waiting() {
             self.setting.run_queue.leave(waiting);
         }

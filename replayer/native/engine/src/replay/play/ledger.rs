@@ -153,7 +153,6 @@ impl Ledger {
         hold(&self.book).each_sum(target, |totals| totals.performances += 1);
     }
 
-    /// Add what a lane counted.
     pub(crate) fn add(&self, (target, transaction): (u16, u16), tally: &Tally) {
         let mut book = hold(&self.book);
         book.each_sum(target, |totals| totals.add(tally));

@@ -20,7 +20,6 @@ pub(crate) struct Log {
     pub(crate) fault: Option<Errno>,
 }
 
-/// The name of a lane's log.
 pub(crate) fn name(user: u32, performance: u64, lane: usize) -> String {
     format!("u{user}-p{performance}-l{lane}.events")
 }

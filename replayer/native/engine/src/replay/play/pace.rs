@@ -52,7 +52,6 @@ impl Pause {
         due_ns
     }
 
-    /// The event has begun.
     #[inline]
     pub(crate) fn begin(&mut self, start_ns: u64) {
         if let Some(planned_ns) = self.planned_ns.take() {

@@ -26,7 +26,6 @@ pub(crate) struct PerformanceId {
 pub(crate) struct Timing {
     pub(crate) pace: ReplayPace,
     pub(crate) speed_percent: u32,
-    /// When the performance begins.
     pub(crate) begin_ns: u64,
 }
 

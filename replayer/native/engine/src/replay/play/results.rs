@@ -30,7 +30,6 @@ impl<K: Kernel> LaneReplay<'_, K> {
         self.settle(scheduled, act, ended)
     }
 
-    /// Record what a call did.
     #[inline]
     pub(super) fn settle(&mut self, scheduled: &ScheduledCall, act: Act, ended: Ended) -> Replayed {
         let is_plain = match (ended.answer, scheduled.recorded) {
@@ -107,7 +106,6 @@ impl<K: Kernel> LaneReplay<'_, K> {
         Err(Halt::Cut)
     }
 
-    /// Record any other call.
     #[cold]
     pub(super) fn book_other(
         &mut self,
