@@ -184,6 +184,23 @@ fn composed(paths: &Paths, suffix: &[u8]) -> (Vec<u8>, Vec<usize>) {
 }
 
 impl Paths {
+    /// Append a path. Returns its number.
+    pub(crate) fn push(&mut self, path: &[u8], own_end: u32) -> Result<PathId, String> {
+        let sizes = [self.text.len(), path.len(), self.spans.len()].map(u32::try_from);
+        let [Ok(start), Ok(len), Ok(number)] = sizes else {
+            return Err("its paths exceed 4 GiB".to_owned());
+        };
+        self.text.extend_from_slice(path);
+        self.text.push(0);
+        self.spans.push(Span {
+            start,
+            len,
+            own_end,
+        });
+        self.own += u32::from(own_end > 0);
+        Ok(number)
+    }
+
     /// A path as it was recorded, below the run's folder.
     pub(crate) fn bytes(&self, span: Span) -> &[u8] {
         let start = span.start as usize;
@@ -205,23 +222,12 @@ mod tests {
     use super::*;
 
     fn paths(own: &[(&str, u32)], shared: &[&str]) -> Arc<Paths> {
-        let mut text = Vec::new();
-        let mut spans = Vec::new();
+        let mut paths = Paths::default();
         let all = own.iter().copied();
         for (path, own_end) in all.chain(shared.iter().map(|path| (*path, 0))) {
-            spans.push(Span {
-                start: u32::try_from(text.len()).unwrap(),
-                len: u32::try_from(path.len()).unwrap(),
-                own_end,
-            });
-            text.extend_from_slice(path.as_bytes());
-            text.push(0);
+            paths.push(path.as_bytes(), own_end).unwrap();
         }
-        Arc::new(Paths {
-            text: text.into(),
-            spans: spans.into(),
-            own: u32::try_from(own.len()).unwrap(),
-        })
+        Arc::new(paths)
     }
 
     #[test]

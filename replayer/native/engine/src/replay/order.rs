@@ -1,14 +1,12 @@
 //! Checks event logs against a trace: every event began after what it waits for had ended, and threads kept their order.
 
 use crate::error::{Error, Result};
+use crate::replay::play::RECORD;
 use replayer_trace::Trace;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
-
-/// Bytes of a record: row, begin, end.
-const RECORD: usize = 24;
 
 /// What was found.
 #[derive(Debug, Default, PartialEq)]

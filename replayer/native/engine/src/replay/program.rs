@@ -135,12 +135,12 @@ pub(crate) struct Entry {
     pub(crate) link_own_end: u32,
 }
 
-/// The paths of a replay program, relative to the run's folder, in one text with a NUL after each.
-#[derive(Debug)]
+/// Paths relative to the run's folder, in one text with a NUL after each.
+#[derive(Debug, Default)]
 pub(crate) struct Paths {
-    pub(crate) text: Box<[u8]>,
-    /// Own paths first.
-    pub(crate) spans: Box<[Span]>,
+    pub(crate) text: Vec<u8>,
+    /// Own paths of a replay program first.
+    pub(crate) spans: Vec<Span>,
     pub(crate) own: u32,
 }
 

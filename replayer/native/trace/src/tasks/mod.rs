@@ -367,8 +367,8 @@ impl Tasks {
         let Some(mut files) = self.files(number) else {
             return Vec::new();
         };
-        let closed = files.extract_if(|&fd, slot| closes(fd, slot)).collect();
-        inside(&closed)
+        let gone = files.extract_if(|&fd, slot| closes(fd, slot)).collect();
+        inside(&gone)
     }
 
     /// Close a range of descriptors, or mark it to be closed at execve.

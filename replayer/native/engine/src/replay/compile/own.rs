@@ -40,11 +40,6 @@ impl Found {
         }
     }
 
-    fn of_row(mut self, row: u32) -> Found {
-        self.row = Some(row);
-        self
-    }
-
     fn linked(mut self, link: &[u8]) -> Found {
         self.link = link.into();
         self
@@ -88,7 +83,8 @@ fn entries_of_tree(path_map: &PathMap, wanted: impl Fn(&[u8]) -> bool) -> Entrie
                 Found::new(EntryKind::File, size, entry.mode.unwrap_or(FILE_MODE))
             }
         };
-        Some((path.into(), found.of_row(entry.path)))
+        let row = Some(entry.path);
+        Some((path.into(), Found { row, ..found }))
     });
     entries.collect()
 }

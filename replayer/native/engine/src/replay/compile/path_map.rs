@@ -2,6 +2,7 @@
 
 use crate::path;
 use crate::replay::names::NAME_BYTES;
+use crate::replay::program::Paths;
 use replayer_trace::{Trace, TreeEntry};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -22,20 +23,11 @@ pub(crate) enum Contended {
     Own,
 }
 
-/// Where a path stands in the text.
-#[derive(Clone, Copy, Debug)]
-struct Spot {
-    start: u32,
-    /// 0: it is not replayed.
-    len: u32,
-    own_end: u32,
-}
-
 /// All paths of a trace, below the run's folder, and what is there before.
 #[derive(Debug)]
 pub(crate) struct PathMap {
-    text: Vec<u8>,
-    spots: Vec<Spot>,
+    /// By row. Those that are not replayed are empty.
+    paths: Paths,
     /// Topmost own paths and their rows.
     tops: HashMap<Box<[u8]>, u32>,
     /// Length of the trace's directory and a slash.
@@ -59,8 +51,7 @@ impl PathMap {
     ) -> Result<PathMap, String> {
         let paths = trace.paths()?;
         let mut path_map = PathMap {
-            text: vec![0],
-            spots: Vec::with_capacity(paths.len()),
+            paths: Paths::default(),
             tops: HashMap::new(),
             prefix: directory.len() + 1,
             tree: Vec::new(),
@@ -69,7 +60,11 @@ impl PathMap {
             rewrites: false,
         };
         for named in &paths {
-            path_map.push(directory, &named.path)?;
+            let whole = [directory.as_bytes(), b"/", &named.path].concat();
+            let is_usable = path::fault(&whole).is_none();
+            path_map
+                .paths
+                .push(if is_usable { &whole } else { b"" }, 0)?;
         }
         path_map.take_tree(trace.tree()?);
         let mutable = paths.iter().map(|named| named.label == SHARED_MUTABLE);
@@ -87,38 +82,20 @@ impl PathMap {
         Ok(path_map)
     }
 
-    fn push(&mut self, directory: &str, path: &[u8]) -> Result<(), String> {
-        let whole = [directory.as_bytes(), b"/", path].concat();
-        let usable = path::fault(&whole).is_none();
-        let start = if usable { self.text.len() } else { 0 };
-        let len = if usable { whole.len() } else { 0 };
-        let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
-            return Err("its paths exceed 4 GiB".to_owned());
-        };
-        self.spots.push(Spot {
-            start,
-            len,
-            own_end: 0,
-        });
-        if usable {
-            self.text.extend_from_slice(&whole);
-            self.text.push(0);
-        }
-        Ok(())
-    }
-
     pub(crate) fn rows(&self) -> u32 {
-        u32::try_from(self.spots.len()).unwrap_or(u32::MAX)
+        u32::try_from(self.paths.spans.len()).unwrap_or(u32::MAX)
     }
 
     /// The path of a row; `None` if it may not be used.
     pub(crate) fn path(&self, row: u32) -> Option<&[u8]> {
-        let spot = self.spots.get(row as usize)?;
-        if spot.len == 0 {
-            return None;
-        }
-        let start = spot.start as usize;
-        self.text.get(start..start + spot.len as usize)
+        let span = self.paths.spans.get(row as usize)?;
+        Some(self.paths.bytes(*span)).filter(|path| !path.is_empty())
+    }
+
+    /// The same, if it is own, or if it is not.
+    pub(crate) fn path_if(&self, row: u32, is_own: bool) -> Option<&[u8]> {
+        let path = self.path(row)?;
+        (is_own == (self.own_end(row) > 0)).then_some(path)
     }
 
     /// The root that a row's path lies below.
@@ -129,7 +106,8 @@ impl PathMap {
 
     /// Where the component of a row's path ends that is a performance's own, 0 for a shared path.
     pub(crate) fn own_end(&self, row: u32) -> u32 {
-        self.spots.get(row as usize).map_or(0, |spot| spot.own_end)
+        let span = self.paths.spans.get(row as usize);
+        span.map_or(0, |span| span.own_end)
     }
 
     /// The row of the topmost own path that this one is or lies below.
@@ -233,8 +211,8 @@ impl PathMap {
         }
         for row in 0..self.rows() {
             let end = self.path(row).map_or(0, |path| self.own_end_of(path));
-            if let Some(spot) = self.spots.get_mut(row as usize) {
-                spot.own_end = u32::try_from(end).unwrap_or(0);
+            if let Some(span) = self.paths.spans.get_mut(row as usize) {
+                span.own_end = u32::try_from(end).unwrap_or(0);
             }
         }
         self.rewrites = self.tree.iter().any(|entry| {

@@ -138,7 +138,7 @@ fn build(source: &Source, requests: &Requests, schedules: &[Ready]) -> Result<Ve
     let mut building: HashMap<usize, BatchBuilder<'_>> = HashMap::new();
     let first = requests.wanted.first().map_or(0, |wanted| wanted.rows().0);
     let mut events = source.streams.events(first)?;
-    let mut edges = Edges::new(source.streams.edges()?);
+    let mut edges = Edges::new(source.streams.edges()?)?;
     while let Some((row, event)) = events.next_event()? {
         let Some(number) = requests.of(event.thread, row) else {
             continue;

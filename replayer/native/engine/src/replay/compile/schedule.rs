@@ -48,7 +48,7 @@ impl Schedule {
         mut receive: impl FnMut(CallBatch) -> bool,
     ) -> Result<Needs, String> {
         let mut events = self.streams.events(self.rows.0)?;
-        let mut edges = Edges::new(self.streams.edges()?);
+        let mut edges = Edges::new(self.streams.edges()?)?;
         let mut batch_builder = BatchBuilder::new(self);
         while let Some((row, event)) = events.next_event()? {
             if row > self.rows.1 {
@@ -117,7 +117,6 @@ pub(crate) struct Edges {
     rows: TableRows<(u64, u64)>,
     /// The edge that belongs to a later event.
     next: Option<(u64, u64)>,
-    begun: bool,
     earlier: Vec<u64>,
 }
 
@@ -126,22 +125,17 @@ pub(crate) struct Edges {
 const MOST_EDGES: usize = 1 << 16;
 
 impl Edges {
-    pub(crate) fn new(rows: TableRows<(u64, u64)>) -> Edges {
-        Edges {
+    pub(crate) fn new(mut rows: TableRows<(u64, u64)>) -> Result<Edges, TraceError> {
+        Ok(Edges {
+            next: rows.next_row()?,
             rows,
-            next: None,
-            begun: false,
             earlier: Vec::new(),
-        }
+        })
     }
 
     /// The rows that an event waits for; asked in the order of rows.
     pub(crate) fn of(&mut self, row: u64) -> Result<&[u64], TraceError> {
         self.earlier.clear();
-        if !self.begun {
-            self.begun = true;
-            self.next = self.rows.next_row()?;
-        }
         while let Some((event, earlier)) = self.next.filter(|(event, _)| *event <= row) {
             if event == row && self.earlier.len() < MOST_EDGES {
                 self.earlier.push(earlier);

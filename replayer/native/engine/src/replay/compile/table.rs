@@ -1,7 +1,7 @@
 //! The paths of a replay program, numbered: own ones first.
 
 use super::path_map::PathMap;
-use crate::replay::program::{PathId, Paths, Span};
+use crate::replay::program::{PathId, Paths};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -22,67 +22,29 @@ pub(crate) struct Table {
     more: HashMap<Box<[u8]>, PathId>,
 }
 
-/// Texts that are being put together.
-#[derive(Default)]
-struct Draft {
-    text: Vec<u8>,
-    spans: Vec<Span>,
-    own: u32,
-}
-
-impl Draft {
-    fn push(&mut self, path: &[u8], own_end: u32) -> Result<PathId, String> {
-        let sizes = (
-            u32::try_from(self.text.len()),
-            u32::try_from(path.len()),
-            u32::try_from(self.spans.len()),
-        );
-        let (Ok(start), Ok(len), Ok(number)) = sizes else {
-            return Err("its paths exceed 4 GiB".to_owned());
-        };
-        self.text.extend_from_slice(path);
-        self.text.push(0);
-        self.spans.push(Span {
-            start,
-            len,
-            own_end,
-        });
-        Ok(number)
-    }
-
-    /// All paths of a side are there.
-    fn end(&mut self, side: Side) {
-        if side == Side::Own {
-            self.own = u32::try_from(self.spans.len()).unwrap_or(0);
+impl Table {
+    fn new(mut paths: Paths, numbers: Numbers, more: HashMap<Box<[u8]>, PathId>) -> Table {
+        paths.text.shrink_to_fit();
+        paths.spans.shrink_to_fit();
+        Table {
+            paths: Arc::new(paths),
+            numbers,
+            more,
         }
     }
 
-    fn finish(self) -> Arc<Paths> {
-        Arc::new(Paths {
-            text: self.text.into_boxed_slice(),
-            spans: self.spans.into_boxed_slice(),
-            own: self.own,
-        })
-    }
-}
-
-impl Table {
     pub(crate) fn of_all(path_map: &PathMap) -> Result<Table, String> {
         let mut numbers = vec![None; path_map.rows() as usize];
-        let mut draft = Draft::default();
-        for side in [Side::Own, Side::Shared] {
+        let mut paths = Paths::default();
+        for is_own in [true, false] {
             for (row, place) in (0..).zip(&mut numbers) {
-                if let Some(path) = side.path(path_map, row) {
-                    *place = Some(draft.push(path, path_map.own_end(row))?);
+                if let Some(path) = path_map.path_if(row, is_own) {
+                    *place = Some(paths.push(path, path_map.own_end(row))?);
                 }
             }
-            draft.end(side);
         }
-        Ok(Table {
-            paths: draft.finish(),
-            numbers: Numbers::All(numbers.into_boxed_slice()),
-            more: HashMap::new(),
-        })
+        let numbers = Numbers::All(numbers.into_boxed_slice());
+        Ok(Table::new(paths, numbers, HashMap::new()))
     }
 
     /// Number some rows (each once), and some own paths that have none.
@@ -93,24 +55,19 @@ impl Table {
     ) -> Result<Table, String> {
         let mut numbers = HashMap::with_capacity(rows.len());
         let mut more = HashMap::with_capacity(own.len());
-        let mut draft = Draft::default();
+        let mut paths = Paths::default();
         for path in own {
             let end = u32::try_from(path_map.own_end_of(path)).unwrap_or(0);
-            more.insert(path.clone(), draft.push(path, end)?);
+            more.insert(path.clone(), paths.push(path, end)?);
         }
-        for side in [Side::Own, Side::Shared] {
+        for is_own in [true, false] {
             for row in rows {
-                if let Some(path) = side.path(path_map, *row) {
-                    numbers.insert(*row, draft.push(path, path_map.own_end(*row))?);
+                if let Some(path) = path_map.path_if(*row, is_own) {
+                    numbers.insert(*row, paths.push(path, path_map.own_end(*row))?);
                 }
             }
-            draft.end(side);
         }
-        Ok(Table {
-            paths: draft.finish(),
-            numbers: Numbers::Some(numbers),
-            more,
-        })
+        Ok(Table::new(paths, Numbers::Some(numbers), more))
     }
 
     /// The number of a row's path; `None` if it may not be used.
@@ -124,20 +81,5 @@ impl Table {
     /// The number of an own path that has no row.
     pub(crate) fn number_of(&self, path: &[u8]) -> Option<PathId> {
         self.more.get(path).copied()
-    }
-}
-
-/// Who has a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
-    Own,
-    Shared,
-}
-
-impl Side {
-    /// The path of a row, if it is on this side.
-    fn path(self, path_map: &PathMap, row: u32) -> Option<&[u8]> {
-        let is_own = path_map.own_end(row) > 0;
-        path_map.path(row).filter(|_| is_own == (self == Side::Own))
     }
 }

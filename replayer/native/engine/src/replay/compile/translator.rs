@@ -92,11 +92,9 @@ impl<'a> Translator<'a> {
             Op::Close | Op::CloseExit | Op::CloseDup => self.close(event),
             Op::Exit => Ok(ReplayCall::End),
             Op::Meanwhile => self.meanwhile(event),
-            _ => match self.path_call(event) {
-                Ok(Some(call)) => Ok(call),
-                Ok(None) => self.file_call(event),
-                Err(reason) => Err(reason),
-            },
+            _ if event.path.is_some() => self.path_call(event),
+            Op::Link => self.link_open(event),
+            _ => self.file_call(event),
         };
         call.unwrap_or_else(|reason| ReplayCall::Omit { reason })
     }

@@ -23,30 +23,20 @@ const PROTECTION: u32 = 3;
 const MAP_FLAGS: u32 = 3 | 0x8000 | 0x1_0000;
 impl Translator<'_> {
     pub(super) fn file_call(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
-        if let Some(call) = self.two_files(event)? {
-            return Ok(call);
-        }
-        let slot = self.slot(event.file)?;
-        if event.op == Op::Lock {
-            return self.record_lock(slot, event);
-        }
-        let finders = [data_call, plain_call, command_call];
-        for find in finders {
-            if let Some(call) = find(self, slot, event)? {
-                return Ok(call);
-            }
-        }
-        self.attribute(Subject::File(slot), event)
-    }
-
-    fn two_files(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
-        let is_copy = matches!(
+        if matches!(
             event.op,
             Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile
-        );
-        if !is_copy {
-            return Ok(None);
+        ) {
+            return self.two_files(event);
         }
+        let slot = self.slot(event.file)?;
+        match event.op {
+            Op::Lock => self.record_lock(slot, event),
+            _ => self.data_call(slot, event),
+        }
+    }
+
+    fn two_files(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         let opened = [event.file, event.to_file].map(|file| self.slots.path(file?));
         if self.crosses_roots(event, opened) {
             return Err(BETWEEN_ROOTS);
@@ -56,7 +46,7 @@ impl Translator<'_> {
         if from.is_none() && to.is_none() {
             return Err(NOT_OPEN);
         }
-        self.copy(event, from, to).map(Some)
+        self.copy(event, from, to)
     }
 
     fn copy(
@@ -93,32 +83,110 @@ impl Translator<'_> {
             to_offset,
         })
     }
-}
 
-fn data_call(
-    translator: &mut Translator<'_>,
-    slot: Slot,
-    event: &Event,
-) -> Result<Option<ReplayCall>, Reason> {
-    let operands = Operands(event);
-    Ok(Some(match event.op {
-        Op::Read | Op::Pread | Op::Readv | Op::Preadv => {
-            let call = moved(slot, event)?;
-            translator.reads(call.size);
-            ReplayCall::Read(call)
-        }
-        Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => ReplayCall::Write(moved(slot, event)?),
-        Op::Lseek => ReplayCall::Plain(Call::Lseek {
-            slot,
-            offset: event.offset.unwrap_or(0).cast_unsigned(),
-            whence: operands.command(4)?,
-        }),
-        Op::Getdents => ReplayCall::List {
-            slot,
-            size: translator.reads(operands.buffer(LISTING_BYTES)?),
-        },
-        _ => return Ok(None),
-    }))
+    fn data_call(&mut self, slot: Slot, event: &Event) -> Result<ReplayCall, Reason> {
+        let operands = Operands(event);
+        Ok(match event.op {
+            Op::Read | Op::Pread | Op::Readv | Op::Preadv => {
+                let call = moved(slot, event)?;
+                self.reads(call.size);
+                ReplayCall::Read(call)
+            }
+            Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => {
+                ReplayCall::Write(moved(slot, event)?)
+            }
+            Op::Lseek => ReplayCall::Plain(Call::Lseek {
+                slot,
+                offset: event.offset.unwrap_or(0).cast_unsigned(),
+                whence: operands.command(4)?,
+            }),
+            Op::Getdents => ReplayCall::List {
+                slot,
+                size: self.reads(operands.buffer(LISTING_BYTES)?),
+            },
+            _ => return self.plain_call(slot, event),
+        })
+    }
+
+    fn plain_call(&mut self, slot: Slot, event: &Event) -> Result<ReplayCall, Reason> {
+        let operands = Operands(event);
+        let (uid, gid) = operands.owner();
+        Ok(ReplayCall::Plain(match event.op {
+            Op::Fstat | Op::Stat | Op::Lstat => match operands.sync() {
+                Some(sync) => Call::StatxFile { slot, sync },
+                None => Call::Fstat { slot },
+            },
+            Op::Fiemap => Call::Fiemap { slot },
+            Op::Fstatfs => Call::Fstatfs { slot },
+            Op::Fsync => Call::Fsync { slot },
+            Op::Fdatasync => Call::Fdatasync { slot },
+            Op::Syncfs => Call::Syncfs { slot },
+            Op::Ftruncate => Call::Ftruncate {
+                slot,
+                size: operands.bytes()?,
+            },
+            Op::Fchmod => Call::Fchmod {
+                slot,
+                mode: operands.permissions(),
+            },
+            Op::Fchown => Call::Fchown {
+                slot,
+                uid,
+                gid,
+                through: self.through(event),
+            },
+            Op::Futimens => Call::Futimens {
+                slot,
+                times: Box::new(operands.times()),
+                through: self.through(event),
+            },
+            Op::SyncFileRange => Call::SyncRange {
+                slot,
+                offset: operands.offset()?,
+                size: operands.bytes()?,
+                flags: operands.flags(7)?,
+            },
+            Op::Fallocate => Call::Fallocate {
+                slot,
+                offset: operands.offset()?,
+                size: operands.bytes()?,
+                mode: operands.flags(ALLOCATE_MODES)?,
+            },
+            Op::Fadvise => Call::Advise {
+                slot,
+                offset: operands.offset()?,
+                size: operands.bytes()?,
+                advice: operands.command(5)?,
+            },
+            Op::Readahead => Call::Readahead {
+                slot,
+                offset: operands.offset()?,
+                size: operands.bytes()?,
+            },
+            _ => return self.command_call(slot, event),
+        }))
+    }
+
+    fn command_call(&mut self, slot: Slot, event: &Event) -> Result<ReplayCall, Reason> {
+        let operands = Operands(event);
+        Ok(match event.op {
+            Op::Mmap => ReplayCall::Map {
+                slot,
+                offset: operands.offset()?,
+                size: operands.mapped()?,
+                protection: operands.mode_bits(PROTECTION),
+                flags: operands.lenient_flags(MAP_FLAGS),
+            },
+            Op::Flock => whole_lock(slot, &operands)?,
+            Op::Fcntl => status_command(slot, event)?,
+            Op::Ioctl => {
+                let name = event.text.as_deref().unwrap_or_default();
+                let command = asking(name).ok_or("ioctl that is not replayed")?;
+                ReplayCall::Ioctl { slot, command }
+            }
+            _ => return self.attribute(Subject::File(slot), event),
+        })
+    }
 }
 
 /// What a call reads or writes.
@@ -136,94 +204,6 @@ fn moved(slot: Slot, event: &Event) -> Result<DataCall, Reason> {
         offset: is_placed.then(|| operands.offset()).transpose()?,
         vector: is_vectored.then(|| operands.vector_flags()).transpose()?,
     })
-}
-
-fn plain_call(
-    translator: &mut Translator<'_>,
-    slot: Slot,
-    event: &Event,
-) -> Result<Option<ReplayCall>, Reason> {
-    let operands = Operands(event);
-    let (uid, gid) = operands.owner();
-    Ok(Some(ReplayCall::Plain(match event.op {
-        Op::Fstat | Op::Stat | Op::Lstat => match operands.sync() {
-            Some(sync) => Call::StatxFile { slot, sync },
-            None => Call::Fstat { slot },
-        },
-        Op::Fiemap => Call::Fiemap { slot },
-        Op::Fstatfs => Call::Fstatfs { slot },
-        Op::Fsync => Call::Fsync { slot },
-        Op::Fdatasync => Call::Fdatasync { slot },
-        Op::Syncfs => Call::Syncfs { slot },
-        Op::Ftruncate => Call::Ftruncate {
-            slot,
-            size: operands.bytes()?,
-        },
-        Op::Fchmod => Call::Fchmod {
-            slot,
-            mode: operands.permissions(),
-        },
-        Op::Fchown => Call::Fchown {
-            slot,
-            uid,
-            gid,
-            through: translator.through(event),
-        },
-        Op::Futimens => Call::Futimens {
-            slot,
-            times: Box::new(operands.times()),
-            through: translator.through(event),
-        },
-        Op::SyncFileRange => Call::SyncRange {
-            slot,
-            offset: operands.offset()?,
-            size: operands.bytes()?,
-            flags: operands.flags(7)?,
-        },
-        Op::Fallocate => Call::Fallocate {
-            slot,
-            offset: operands.offset()?,
-            size: operands.bytes()?,
-            mode: operands.flags(ALLOCATE_MODES)?,
-        },
-        Op::Fadvise => Call::Advise {
-            slot,
-            offset: operands.offset()?,
-            size: operands.bytes()?,
-            advice: operands.command(5)?,
-        },
-        Op::Readahead => Call::Readahead {
-            slot,
-            offset: operands.offset()?,
-            size: operands.bytes()?,
-        },
-        _ => return Ok(None),
-    })))
-}
-
-fn command_call(
-    _: &mut Translator<'_>,
-    slot: Slot,
-    event: &Event,
-) -> Result<Option<ReplayCall>, Reason> {
-    let operands = Operands(event);
-    Ok(Some(match event.op {
-        Op::Mmap => ReplayCall::Map {
-            slot,
-            offset: operands.offset()?,
-            size: operands.mapped()?,
-            protection: operands.mode_bits(PROTECTION),
-            flags: operands.lenient_flags(MAP_FLAGS),
-        },
-        Op::Flock => whole_lock(slot, &operands)?,
-        Op::Fcntl => status_command(slot, event)?,
-        Op::Ioctl => {
-            let name = event.text.as_deref().unwrap_or_default();
-            let command = asking(name).ok_or("ioctl that is not replayed")?;
-            ReplayCall::Ioctl { slot, command }
-        }
-        _ => return Ok(None),
-    }))
 }
 
 fn status_command(slot: Slot, event: &Event) -> Result<ReplayCall, Reason> {

@@ -30,21 +30,18 @@ fn looked_at(at: Place, event: &Event) -> Call<Traced> {
 }
 
 impl Translator<'_> {
-    /// What an event does to a path; `None` if it is about an open file.
-    pub(super) fn path_call(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
-        if event.path.is_none() {
-            let links = event.op == Op::Link;
-            return links.then(|| self.link_open(event)).transpose();
-        }
+    /// What an event does to a path.
+    pub(super) fn path_call(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         self.note_special(event)?;
         if event.to_path.is_some() {
-            return self.pair_call(event).map(Some);
+            return self.pair_call(event);
         }
-        if let Some(call) = self.attribute_call(event)? {
-            return Ok(Some(call));
+        if event.op.is(Flag::xattr) {
+            let (path, follow) = (self.path(event)?, event.op.follows());
+            return self.attribute(Subject::Path { path, follow }, event);
         }
         let at = self.place(event.path, event.to_file)?;
-        self.place_call(at, event).map(Some)
+        self.place_call(at, event)
     }
 
     fn pair_call(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
@@ -71,7 +68,7 @@ impl Translator<'_> {
     }
 
     /// A link of what is open: its second file, where another link has the directory that its first path began at.
-    fn link_open(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
+    pub(super) fn link_open(&mut self, event: &Event) -> Result<ReplayCall, Reason> {
         let opened = event.to_file.and_then(|file| self.slots.path(file));
         if self.crosses_roots(event, [opened, event.to_path]) {
             return Err(BETWEEN_ROOTS);
@@ -125,16 +122,6 @@ impl Translator<'_> {
             },
             _ => return Err(UNKNOWN),
         }))
-    }
-
-    fn attribute_call(&mut self, event: &Event) -> Result<Option<ReplayCall>, Reason> {
-        if !event.op.is(Flag::xattr) {
-            return Ok(None);
-        }
-        let path = self.path(event)?;
-        let follow = event.op.follows();
-        let on = Subject::Path { path, follow };
-        self.attribute(on, event).map(Some)
     }
 
     pub(super) fn attribute(&mut self, on: Subject, event: &Event) -> Result<ReplayCall, Reason> {

@@ -111,7 +111,13 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         performance: &'a Performance,
         lane: usize,
     ) -> LaneReplay<'a, K> {
-        let (setting, thread_state) = (context.setting, context.thread_state);
+        let LaneContext {
+            setting,
+            kernel,
+            thread_state,
+            journal,
+            tools,
+        } = context;
         let first = usize::from(performance.id.transaction) * KINDS;
         let floors = setting.recorder.slow_floors().get(first..first + KINDS);
         let buffer = u32::try_from(lane)
@@ -120,10 +126,10 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
         LaneReplay {
             setting,
             performance,
-            kernel: context.kernel,
+            kernel,
             thread_state,
-            journal: context.journal,
-            tools: context.tools,
+            journal,
+            tools,
             scratch: setting.scratch.of_user(buffer),
             lane,
             is_shared: performance.lanes() > 1,

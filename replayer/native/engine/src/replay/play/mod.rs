@@ -26,4 +26,5 @@ mod tests;
 pub(crate) use lane_threads::LaneThreads;
 pub(crate) use ledger::{Example, Ledger};
 pub(crate) use line::LineStage;
+pub(crate) use log::RECORD;
 pub(crate) use pace::wait_until;

@@ -5,7 +5,7 @@ use crate::overhead::setting;
 use crate::program::{EntryKind, Replay, ReplayPace};
 use crate::replay::program::{
     CallBatch, CallBatches, DataCall, Entry, PathId, Paths, Place, Recorded, ReplayCall,
-    ReplayProgram, ScheduledCall, Script, Span, TextId, Wait,
+    ReplayProgram, ScheduledCall, Script, TextId, Wait,
 };
 use crate::sys::{Folder, Guarded, Jailed, Kernel, Null, own_folder_state};
 use crate::thread_state::ThreadState;
@@ -115,23 +115,12 @@ impl Tape {
     }
 
     fn paths(&self) -> Arc<Paths> {
-        let mut text = Vec::new();
-        let mut spans = Vec::new();
+        let mut paths = Paths::default();
         let shared = self.shared.iter().map(|path| (path.clone(), 0));
         for (path, own_end) in self.own.iter().cloned().chain(shared) {
-            spans.push(Span {
-                start: u32::try_from(text.len()).unwrap(),
-                len: u32::try_from(path.len()).unwrap(),
-                own_end,
-            });
-            text.extend_from_slice(path.as_bytes());
-            text.push(0);
+            paths.push(path.as_bytes(), own_end).unwrap();
         }
-        Arc::new(Paths {
-            text: text.into(),
-            spans: spans.into(),
-            own: u32::try_from(self.own.len()).unwrap(),
-        })
+        Arc::new(paths)
     }
 
     /// All in one batch.
