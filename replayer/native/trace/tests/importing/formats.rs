@@ -125,6 +125,6 @@ fn what_is_no_log_is_refused_by_name() {
     let error = import(&asked.request, &mut |_| true).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "--format must be one of fio-iolog, dbench, strace, got blktrace"
+        "--format must be one of bpf, fio-iolog, dbench, strace, got blktrace"
     );
 }
