@@ -97,14 +97,12 @@ class Refusals:
     """What was refused: each is told at once, and the weightiest gives the exit code.
 
     Others can plant a folder that cannot be removed; it must not keep those beside it.
-
-    Attributes:
-        exit_code: That of the weightiest until now; 0: there was none.
     """
 
     def __init__(self) -> None:
         """Begin with none."""
         self.exit_code = 0
+        """That of the weightiest until now; 0: there was none."""
         self._hung = len(hung_calls())
 
     def attempt(self, call: Callable[[], R]) -> tuple[R, ...]:

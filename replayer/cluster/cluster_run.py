@@ -253,14 +253,11 @@ def _say(text: str) -> None:
 
 
 class PersistentPool:
-    """The workers of one page.
-
-    Args:
-        settings: The command line's: its targets are those that every worker must have.
-    """
+    """The workers of one page."""
 
     def __init__(self, port: MasterPort, settings: Settings, terms: ClusterSettings) -> None:
         self._settings = settings
+        """The command line's: its targets are those that every worker must have."""
         self._terms = terms
         self._pool = WorkerPool(port, Interruption(), terms.timeout_s, "wait")
         self._pool.watch_forks(terms.forks)

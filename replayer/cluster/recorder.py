@@ -128,19 +128,16 @@ four times a second."""
 
 
 class MergedRecorder:
-    """Writes what workers tell.
-
-    Attributes:
-        begin_ns: The run's begin on this machine's monotonic clock.
-        begin_epoch_ns: The same as wall-clock time.
-        measured_until_s: Until when something was measured, in seconds since the run's begin.
-    """
+    """Writes what workers tell."""
 
     def __init__(self, writer: RunWriter, pool: WorkerPool, progress: ProgressDisplay) -> None:
         self.writer = writer
         self.begin_ns = time.monotonic_ns()
+        """The run's begin on this machine's monotonic clock."""
         self.begin_epoch_ns = time.time_ns()
+        """The same as wall-clock time."""
         self.measured_until_s = 0.0
+        """Until when something was measured, in seconds since the run's begin."""
         self.pool = pool
         self._progress = progress
         self._merger = Merger()

@@ -113,18 +113,7 @@ class MasterPort(Protocol):
 
 
 class WorkerPool:
-    """The workers of one run, or of one run after the other.
-
-    Args:
-        others: What becomes of those that come late, and of all when a run is over.
-
-    Attributes:
-        others: See above.
-        workers: Those that take part, by number.
-        maker: The one that made the folders on the targets; None before, and where they are kept.
-        heirs: Those that have found its folders through their own mount points.
-        serial: The segment that they were told to begin last.
-    """
+    """The workers of one run, or of one run after the other."""
 
     def __init__(
         self,
@@ -135,6 +124,7 @@ class WorkerPool:
     ) -> None:
         self.port = port
         self.others = others
+        """What becomes of those that come late, and of all when a run is over."""
         self._interruption = interruption
         self._timeout_s = timeout_s
         self._patience_s = timeout_s
@@ -149,10 +139,14 @@ class WorkerPool:
         self._closing: tuple[Worker, ...] | None = None
         self._looked_s = self._awake_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
+        """Those that take part, by number."""
         self._forked = 0
         self.creator: Worker | None = None
+        """The one that made the folders on the targets; None before, and where they are kept."""
         self.heirs: tuple[Worker, ...] = ()
+        """Those that have found its folders through their own mount points."""
         self.serial = 0
+        """The segment that they were told to begin last."""
         self.on_news: Taker = lambda _worker, _news: None
         self.on_loss: Loss = lambda _worker: None
         self.on_return: Loss = lambda _worker: None

@@ -53,14 +53,11 @@ class LostMasterError(ReplayerError):
 
 
 class DismissedError(ReplayerError):
-    """There is no run for this worker: it ends as its master does.
-
-    Args:
-        told: Why, and with which exit code; a master of another version may not say that.
-    """
+    """There is no run for this worker: it ends as its master does."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         super().__init__(str(told["why"]))
+        # A master of another version may not say that.
         self.exit_code = int(told.get("exit_code", ReplayerError.exit_code))
 
 

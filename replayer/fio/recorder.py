@@ -48,15 +48,13 @@ class _Job:
 class Recorder:
     """Writes histograms.hlog and timeline.csv.
 
-    Attributes:
-        begin: CLOCK_MONOTONIC in seconds: the zero of all times in the folder.
-
     Raises:
         ReplayerError: The folder takes no more.
     """
 
     def __init__(self, folder: Path) -> None:
         self.begin = time.monotonic()
+        """CLOCK_MONOTONIC in seconds: the zero of all times in the folder."""
         self._folder = folder
         self._segment = Segment(0, 0, "measured")
         self._users = 0

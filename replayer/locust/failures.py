@@ -29,14 +29,11 @@ ENDS: tuple[type[Exception], ...] = tuple(filter(None, [getattr(exception, "Stop
 
 
 class ShapeWatch:
-    """Hears what the load shape of an environment raises, if it has one, until another does.
-
-    Attributes:
-        found: What ended it; it cannot raise twice.
-    """
+    """Hears what the load shape of an environment raises, if it has one, until another does."""
 
     def __init__(self, environment: Environment) -> None:
         self.found: tuple[TaskFailure, ...] = ()
+        """What ended it; it cannot raise twice."""
         self._environment = environment
         shape = environment.shape_class
         if shape is not None:

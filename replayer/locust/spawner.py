@@ -21,11 +21,7 @@ CSV_LATE_S = 0.05  # chosen: Locust's writer of CSV files wakes within it
 
 
 class LocustSpawner:
-    """Locust's users, for one run.
-
-    Attributes:
-        has_all: Whether all users are started, or all of this stage of a load shape.
-    """
+    """Locust's users, for one run."""
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -38,6 +34,7 @@ class LocustSpawner:
         self.has_file_users = users.has_file_users(environment)
         self.has_python_users = users.has_python_users(environment)
         self.has_all = False
+        """Whether all users are started, or all of this stage of a load shape."""
 
     @property
     def user_kinds(self) -> tuple[UserKind, ...]:

@@ -148,19 +148,16 @@ Handler = Callable[..., None]
 
 
 class LocustStats:
-    """The bridge into one environment's statistics.
-
-    Args:
-        begin_epoch_ns: Wall-clock time that the engine's times count from.
-        targets: Their names; a transaction is named ``target/transaction`` when there are several.
-    """
+    """The bridge into one environment's statistics."""
 
     def __init__(
         self, environment: Environment, begin_epoch_ns: int, targets: tuple[str, ...]
     ) -> None:
         self._environment = environment
         self._begin_epoch_ns = begin_epoch_ns
+        """Wall-clock time that the engine's times count from."""
         self._targets = targets
+        """Their names; a transaction is named ``target/transaction`` when there are several."""
         self._times = [MeasuredTime() for _ in targets]
         self._whole_time = MeasuredTime()
         self._latest: set[Segment] = set()

@@ -112,8 +112,7 @@ class CpuTime(Added):
     def shares_beside(self, own_ns: float) -> tuple[float, float] | tuple[None, None]:
         """Return the shares of other programs and of other machines; None: too little is known.
 
-        Args:
-            own_ns: What the caller and its children used of the same time.
+        ``own_ns`` is what the caller and its children used of the same time.
         """
         if self.whole_ns < LEAST_NS:
             return None, None

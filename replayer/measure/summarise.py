@@ -231,9 +231,7 @@ def latencies_of(record: RunRecord, target: int) -> dict[tuple[str, int], Histog
 def statistics_of(histogram: Histogram, unfinished_ns: int | None = None) -> Statistics:
     """Return the figures of a histogram, without percentiles that its count does not support.
 
-    Args:
-        histogram: Those that ended.
-        unfinished_ns: How long the oldest had lasted of those that never ended.
+    The oldest of those that never ended had lasted for ``unfinished_ns``.
     """
     count = histogram.count
     ended_ns = histogram.max if count else None

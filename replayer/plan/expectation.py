@@ -17,33 +17,29 @@ from replayer.plan.space import SpaceEstimate, Tally, count_names
 
 
 class KnownSlots:
-    """What each slot is bound to, and how its open file stands, as far as a plan tells.
-
-    Attributes:
-        identities: What each slot is bound to: equal ones are one entry, or the same entries in
-            turn.
-        homes: The dataset of what each slot is bound to.
-        names_of: How many names each slot may be bound to, by all users in all transactions.
-        names: What each slot bound by name is called, so that the same name is known again.
-        sizes: Of what each slot is bound to, in bytes.
-        places: How many entries the directory bound to a slot has, where known.
-        opened: Slots with an open file.
-        opened_as: What each open file was bound to when it was opened.
-        left: What is left to read of each open file, in bytes.
-        listed: Open directories that have been read to their end.
-    """
+    """What each slot is bound to, and how its open file stands, as far as a plan tells."""
 
     def __init__(self) -> None:
         self.identities: dict[int, Hashable] = {}
+        """What each slot is bound to: equal ones are one entry, or the same entries in turn."""
         self.homes: dict[int, int] = {}
+        """The dataset of what each slot is bound to."""
         self.names_of: dict[int, float] = {}
+        """How many names each slot may be bound to, by all users in all transactions."""
         self.names: dict[int, str] = {}
+        """What each slot bound by name is called, so that the same name is known again."""
         self.sizes: dict[int, Spread] = {}
+        """Of what each slot is bound to, in bytes."""
         self.places: dict[int, int] = {}
+        """How many entries the directory bound to a slot has, where known."""
         self.opened: set[int] = set()
+        """Slots with an open file."""
         self.opened_as: dict[int, Hashable] = {}
+        """What each open file was bound to when it was opened."""
         self.left: dict[int, Spread] = {}
+        """What is left to read of each open file, in bytes."""
         self.listed: set[int] = set()
+        """Open directories that have been read to their end."""
 
     def copy(self, source: int, slot: int) -> None:
         """Bind a slot to what another one is bound to; files stay as they are."""

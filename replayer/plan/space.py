@@ -71,18 +71,15 @@ class _Files:
 
 
 class SpaceEstimate:
-    """Follows what a transaction makes, writes, renames and removes, in order.
-
-    Attributes:
-        passed_bytes: Written into files that the transaction removes itself.
-        passed_files: These files, and directories.
-        hoards: Whether files that others made get ever new names: then those are made anew.
-    """
+    """Follows what a transaction makes, writes, renames and removes, in order."""
 
     def __init__(self) -> None:
         self.passed_bytes = 0.0
+        """Written into files that the transaction removes itself."""
         self.passed_files = 0.0
+        """These files, and directories."""
         self.hoards = False
+        """Whether files that others made get ever new names: then those are made anew."""
         self._files: dict[Hashable, _Files] = {}
         # Bytes and files that are there now, and were at most, of one turn of the innermost loop.
         self._now = np.zeros(2)

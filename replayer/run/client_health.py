@@ -50,15 +50,12 @@ def stood_still_ns(before: ClockReading, after: ClockReading) -> int:
 
 
 class Standstill:
-    """Ticks, and adds up for how long nothing ran.
-
-    Args:
-        tell: Hears of each time that it stood still, in the thread that has noticed.
-    """
+    """Ticks, and adds up for how long nothing ran."""
 
     def __init__(self, now_ns: Callable[[], int], tell: Tell) -> None:
         self._now_ns = now_ns
         self._tell = tell
+        """Hears of each time that it stood still, in the thread that has noticed."""
         self._lock = _make_lock()
         self._ticks = False
         self._last: ClockReading | None = None
@@ -110,16 +107,13 @@ class Standstill:
 
 
 class _BusyTime:
-    """The time of which something of ours is known to have made use.
-
-    Attributes:
-        ticker: The thread that ticks; 0 before there is one.
-    """
+    """The time of which something of ours is known to have made use."""
 
     def __init__(self) -> None:
         self._thread = threading.get_native_id()
         self._clock = time.pthread_getcpuclockid(_get_ident())
         self.ticker = 0
+        """The thread that ticks; 0 before there is one."""
 
     def sum_ns(self) -> int:
         """Return for how long the thread that made this ran or waited, and the ticker waited."""

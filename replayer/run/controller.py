@@ -182,14 +182,7 @@ class BugError(ReplayerError):
 
 
 class PhaseController:
-    """Leads one run.
-
-    Args:
-        on_end: Called after the last segment, unless whoever called ``finish`` ends the run.
-
-    Attributes:
-        most_users: How many users there were at the same time, at most.
-    """
+    """Leads one run."""
 
     def __init__(
         self, terms: Terms, client: LoadClient, on_end: Callable[[], None] = lambda: None
@@ -197,11 +190,13 @@ class PhaseController:
         self._terms = terms
         self._client = client
         self._on_end = on_end
+        """Called after the last segment, unless whoever called ``finish`` ends the run."""
         self._stop_wanted = False
         self._calls_before = 0
         self._greenlet: Greenlet[[], None] | None = None
         self.failure: ReplayerError | None = None
         self.most_users = 0
+        """How many users there were at the same time, at most."""
         self.rounds = 0
         self._ends_after: int | None = None
         self._began_s = 0.0

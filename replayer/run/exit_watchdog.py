@@ -30,11 +30,7 @@ Words = Callable[[], Iterable[str]]
 
 
 class ExitWatchdog:
-    """Waits for the signals of one process, and for the time that it has from then on.
-
-    Attributes:
-        last_words: Brings the run folder to its end, and returns what is left where, in lines.
-    """
+    """Waits for the signals of one process, and for the time that it has from then on."""
 
     def __init__(self, limit_s: float, leave: Callable[[int], object] = leave_unflushed) -> None:
         self._limit_s = limit_s
@@ -43,6 +39,7 @@ class ExitWatchdog:
         self._heard_s: dict[int, float] = {}
         self._deadline_s: float | None = None
         self.last_words: Words = tuple
+        """Brings the run folder to its end, and returns what is left where, in lines."""
 
     def start(self) -> None:
         """Listen from now on; to be called in the main thread."""

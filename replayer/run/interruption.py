@@ -40,24 +40,19 @@ class InterruptedRunError(ReplayerError):
 
 
 class Interruption:
-    """The wish to end, as a level that only rises.
-
-    Args:
-        tidy_s: For how long folders may be removed or laid out anew once the run must end: after
-            Ctrl-C twice, or another signal. None: for as long as that takes.
-
-    Attributes:
-        since_s: When the wish was first uttered, on the monotonic clock; None: it was not.
-        has_abandoned: Whether what was done to the folders at the run's end was abandoned.
-    """
+    """The wish to end, as a level that only rises."""
 
     def __init__(self, tidy_s: float | None = None) -> None:
         self._tidy_s = tidy_s
+        """For how long folders may be removed or laid out anew once the run must end: after Ctrl-C
+        twice, or another signal. None: for as long as that takes."""
         self._tidy_until_s = math.inf
         self.level = Level.NONE
         self.presses = 0
         self.since_s: float | None = None
+        """When the wish was first uttered, on the monotonic clock; None: it was not."""
         self.has_abandoned = False
+        """Whether what was done to the folders at the run's end was abandoned."""
         self._before_removal: int | None = None
         self._before_restoring: int | None = None
         self._has_spared = False

@@ -535,10 +535,7 @@ class CsvRefusedError(ReplayerError):
 
 
 def csv_prefix(word: str) -> str:
-    """Return Locust's prefix for a word: in a folder, or what was given.
-
-    Args:
-        word: A folder, or one to be made if it ends with a slash; else a prefix.
+    """Return Locust's prefix for a word: in a folder, which is made for a slash; or what was given.
 
     Raises:
         ReplayerError: The folder that it would be in does not exist.

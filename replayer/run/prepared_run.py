@@ -192,11 +192,9 @@ class Leftovers:
 
 
 def find_losses(session: PreparedRun, *, hung: bool) -> tuple[str, ...]:
-    """Say which folders of a run were taken away from their targets while it ran.
+    """Say which folders of a run, whose engine is closed, were taken away while it ran.
 
-    Args:
-        session: The run, whose engine is closed.
-        hung: Calls hang: where it is not known on which target, none is looked at.
+    Where calls hang and it is not known on which target, none is looked at.
     """
     if hung and not any(target_dir.is_hanging for target_dir in session.target_dirs):
         return ()
@@ -205,11 +203,9 @@ def find_losses(session: PreparedRun, *, hung: bool) -> tuple[str, ...]:
 
 
 def put_away(session: PreparedRun, *, hung: bool) -> Leftovers:
-    """Remove the run's folders, or leave them for another run.
+    """Remove the folders of a run, whose engine is closed, or leave them for another run.
 
-    Args:
-        session: The run, whose engine is closed.
-        hung: Calls hang: where it is not known on which target, nothing more is asked of any.
+    Where calls hang and it is not known on which target, nothing more is asked of any.
     """
     settings = session.request.settings
     nowhere = hung and not any(target_dir.is_hanging for target_dir in session.target_dirs)

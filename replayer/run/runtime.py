@@ -35,11 +35,7 @@ SETTLE_S = 5.0  # chosen: the recorder hands over an interval within its own len
 
 
 class EngineClient(LoadClient):
-    """The engine of this process, its users and its targets.
-
-    Attributes:
-        given_up: Users that hang in the kernel.
-    """
+    """The engine of this process, its users and its targets."""
 
     def __init__(
         self,
@@ -50,6 +46,7 @@ class EngineClient(LoadClient):
         self.targets = tuple(target_dir.target.name for target_dir in session.target_dirs)
         self.ledger = Ledger()
         self.given_up: list[Stuck] = []
+        """Users that hang in the kernel."""
         self._session = session
         self._spawner = session.request.spawner
         self._registry = registry

@@ -33,20 +33,17 @@ class UserSlot:
 
 
 class UserRegistry:
-    """The slots of a run.
-
-    Args:
-        numbers: The users that are seated here, ascending; others may be seated by other workers.
-        capacity: How many users the plan is made for.
-    """
+    """The slots of a run."""
 
     def __init__(self, engine: Engine, numbers: Sequence[int], capacity: int) -> None:
         self._engine = engine
         self._free = list(numbers)
+        """Of users that are seated here, ascending; others may be seated by other workers."""
         self._slots: dict[int, UserSlot] = {}
         self._closed = False
         self._opened = Event()
         self.capacity = capacity
+        """How many users the plan is made for."""
         self.refusals: list[ReplayerError] = []
 
     def __len__(self) -> int:

@@ -126,11 +126,7 @@ class MountTask(Watched, Protocol[Found_co]):
 
 
 class Watchdog:
-    """One wait for one task.
-
-    Attributes:
-        last: The call that has hung for the longest, as of the last look; None if none does.
-    """
+    """One wait for one task."""
 
     def __init__(
         self, hung_s: float, end_s: float, clock: Callable[[], float] = time.monotonic
@@ -142,6 +138,7 @@ class Watchdog:
         self._ended: float | None = None
         self._said: dict[str, float] = {}
         self.last: Hang | None = None
+        """The call that has hung for the longest, as of the last look; None if none does."""
         self.is_over = False
 
     def end(self) -> None:

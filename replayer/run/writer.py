@@ -38,15 +38,12 @@ NS_PER_S = 1e9
 
 
 class RunWriter:
-    """Writes one run folder, whoever makes the load.
-
-    Attributes:
-        run: What is told of the run by now.
-    """
+    """Writes one run folder, whoever makes the load."""
 
     def __init__(self, folder: RunFolder, plan: bytes, run: Run) -> None:
         self.folder = folder
         self.run = run
+        """What is told of the run by now."""
         folder.write_plan(plan)
         folder.write_run(run)
 

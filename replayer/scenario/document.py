@@ -19,15 +19,12 @@ from replayer.paths import UnaskablePathError, is_file
 
 
 class ScenarioError(ReplayerError):
-    """A scenario (or an option that changes it) says something that cannot be run.
-
-    Attributes:
-        place: ``file:line`` or the option that is wrong.
-    """
+    """A scenario (or an option that changes it) says something that cannot be run."""
 
     def __init__(self, place: str, message: str, *, hint: str = "") -> None:
         super().__init__(f"{place}: {message}", hint=hint)
         self.place = place
+        """``file:line`` or the option that is wrong."""
 
 
 def nearest_hint(name: str, known: Iterable[str], *, kind: str) -> str:

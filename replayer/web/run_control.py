@@ -53,18 +53,15 @@ class WorkInProgress:
 
 @dataclass
 class LiveStatus(ProgressDisplay):
-    """The state of a run, as told last.
-
-    Attributes:
-        tick: The running segment's state; None before the first.
-        worst: How many calls hung at once since it was asked last.
-    """
+    """The state of a run, as told last."""
 
     terminal: ProgressDisplay
     tick_now: Tick | None = None
+    """The running segment's state; None before the first."""
     work_now: WorkInProgress | None = None
     said: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_HANGS))
     _worst: int = 0
+    """How many calls hung at once since it was asked last."""
 
     @contextmanager
     def work(self, title: str) -> Iterator[Report]:
@@ -174,19 +171,16 @@ class PageHost(Protocol):
 
 
 class RunControl:
-    """Starts and stops runs.
-
-    Attributes:
-        active: The run that goes on, or the last one.
-        target_warnings: What stands against a first run.
-    """
+    """Starts and stops runs."""
 
     def __init__(self, host: PageHost, form: RunForm) -> None:
         self._host = host
         self.form = form
         self.active: ActiveRun | None = None
+        """The run that goes on, or the last one."""
         self.meter = Meter()
         self.target_warnings: tuple[RunWarning, ...] = ()
+        """What stands against a first run."""
         self._closing: Greenlet[[ActiveRun], None] | None = None
         first = read_facts(form.choices[0])
         self._users = form.settings.users or first.users
