@@ -173,7 +173,6 @@ class _Help(argparse.Action):
         values: object,
         option_string: str | None = None,
     ) -> NoReturn:
-        """Print it, and end."""
         del namespace, values
         parser = cast("CommandParser", parser)
         print(parser.format_short() if option_string == "-h" else parser.format_help(), end="")
@@ -184,7 +183,6 @@ class _Version(_Help):
     """Print the version, looked up only when asked for."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        """Print it, and end."""
         print(f"replayer {metadata.version('replayer')}")
         parser.exit()
 

@@ -194,13 +194,11 @@ class _Progress:
         self._shown = False
 
     def show(self, lines: int) -> None:
-        """Show the number of lines."""
         if lines and sys.stderr.isatty():
             rate = lines / max(time.monotonic() - self._begin, 1e-9)
             print(f"\r{lines:,} lines, {rate:,.0f} a second", end="", file=sys.stderr)
             self._shown = True
 
     def end(self) -> None:
-        """Leave the line."""
         if self._shown:
             print(file=sys.stderr)

@@ -21,6 +21,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_page_options(page)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Hand over to Locust and return its exit code."""
-    return hand_over(arguments)
+run = hand_over

@@ -24,6 +24,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(web=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Hand over to Locust and return its exit code."""
-    return hand_over(arguments)
+run = hand_over

@@ -17,9 +17,11 @@ from replayer.errors import ReplayerError
 from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
-from replayer.run import roles, web_options
 from replayer.run.addresses import UnusableAddressError
 from replayer.run.options import csv_prefix, locust_words
+from replayer.run.roles import LOCUSTS as FLEET
+from replayer.run.web_options import LOCUSTS as PAGE
+from replayer.run.web_options import refuse_page_options
 from replayer.supervisor import uninterrupted
 
 _parsed: dict[str, object] = {}
@@ -35,7 +37,7 @@ class LocustfileError(ReplayerError):
 def hand_over(arguments: argparse.Namespace) -> int:
     """Run what the parsed arguments ask for under Locust, and return its exit code."""
     if hasattr(arguments, "web"):
-        web_options.refuse_page_options(arguments)
+        refuse_page_options(arguments)
     if arguments.locustfile is not None:
         _check_locustfiles(arguments.locustfile)
     _parsed.update(vars(arguments))
@@ -160,6 +162,6 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]
     mode = ["--headless"]
     if getattr(arguments, "web", False):
-        mode = locust_words(arguments, web_options.LOCUSTS)
-    several = locust_words(arguments, roles.LOCUSTS) if hasattr(arguments, "processes") else []
+        mode = locust_words(arguments, PAGE)
+    several = locust_words(arguments, FLEET) if hasattr(arguments, "processes") else []
     return [*mode, "--only-summary", *quiet, *given, *several]

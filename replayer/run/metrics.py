@@ -185,25 +185,20 @@ class _Overheard(ProgressDisplay):
 
     @contextmanager
     def work(self, title: str) -> Iterator[Report]:
-        """Show a piece of work while it lasts."""
         with self._shown.work(title) as report:
             yield report
 
     def tick(self, tick: Tick) -> None:
-        """Show the state of a running segment."""
         self._meter.see(tick)
         self._shown.tick(tick)
 
     def say(self, text: str) -> None:
-        """Show a line that stays."""
         self._shown.say(text)
 
     def alarm(self, hang: Hang) -> None:
-        """Show a call that does not come back."""
         self._shown.alarm(hang)
 
     def close(self) -> None:
-        """End the display."""
         self._meter.see(None)
         self._shown.close()
 

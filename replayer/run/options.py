@@ -535,7 +535,7 @@ class CsvRefusedError(ReplayerError):
 
 
 def csv_prefix(word: str) -> str:
-    """Return Locust's prefix for a word: in a folder, which is made for a slash; or what was given.
+    """Return Locust's prefix for a word: in a folder (made, if it ends with a slash), or as given.
 
     Raises:
         ReplayerError: The folder that it would be in does not exist.
