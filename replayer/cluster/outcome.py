@@ -15,13 +15,7 @@ from replayer.measure.clients import Client, ClientLoss, ClientShare, TaskFailur
 from replayer.measure.cpus import busiest_shares, share_of_all
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
-from replayer.measure.replay import (
-    Counted,
-    DivergenceCount,
-    ReplayedTarget,
-    ReplayResults,
-    counted,
-)
+from replayer.measure.replay import Counted, DivergenceCount, ReplayedTarget, ReplayResults, counted
 from replayer.run.prepared_run import Leftovers
 
 CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine

@@ -370,11 +370,8 @@ class WorkerPool:
     def dismiss(self, why: str, exit_code: int, within_s: float) -> bool:
         """Tell all workers why there will be no run, and wait until they have removed their files.
 
-        Another worker removes what a lost one has made.
-
-        Returns:
-            Whether the worker that had to remove the folders has answered. Another worker may have
-            died without a sign: only an answer proves that the folders are gone.
+        Another worker removes what a lost one has made. Whoever had to remove the folders may have
+        died without a sign: returned is whether it has answered, which proves that they are gone.
         """
         self._farewell = (f"the master stopped the run: {why}", exit_code)
         for name in self._hellos.keys() - self._by_id.keys():

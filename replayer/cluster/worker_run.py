@@ -301,12 +301,9 @@ class WorkerRun:
             target_dir.made_here |= successor == self._terms.number
 
     def remove_own(self) -> tuple[str, ...]:
-        """Remove the folders that this worker made, when no master will order it.
+        """Remove what this worker made when no master will order it; return what is left, in lines.
 
         Other workers may be at work there for a moment longer: it is tried again for a while.
-
-        Returns:
-            What is left, in lines.
         """
         if not self._is_to_be_removed:
             return ()

@@ -27,12 +27,7 @@ PATIENCE_S = 30.0  # chosen: beyond a segment's grace and the engine's own patie
 class WorkersClient(LoadClient):
     """The engines of all workers, as one; a policy says what becomes of it when one is lost."""
 
-    def __init__(
-        self,
-        recorder: MergedRecorder,
-        request: RunRequest,
-        policy: OnLostWorker,
-    ) -> None:
+    def __init__(self, recorder: MergedRecorder, request: RunRequest, policy: OnLostWorker) -> None:
         self.targets = tuple(target.name for target in request.targets)
         self.ledger = Ledger()
         self.outcome: Outcome | None = None

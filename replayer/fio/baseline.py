@@ -20,13 +20,7 @@ from replayer.fio.options import FILE_CALLS
 from replayer.fio.places import DevicePlace, FolderPlace, JobPlace
 from replayer.fio.program import find_fio
 from replayer.fio.recorder import Recorder
-from replayer.fio.run_record import (
-    BaselineOrder,
-    Size,
-    describe_baseline,
-    name_of,
-    note_of_jobs,
-)
+from replayer.fio.run_record import BaselineOrder, Size, describe_baseline, name_of, note_of_jobs
 from replayer.fio.snapshot import WAYS
 from replayer.fio.writing import Scale, scaled
 from replayer.measure.runfolder import create_run_folder

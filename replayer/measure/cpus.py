@@ -31,14 +31,11 @@ def differ_in_cpus(machines: Iterable[MachineFacts]) -> bool:
 
 
 def busiest_shares(used: Sequence[Used]) -> tuple[float, float]:
-    """Return the shares of CPU time where they are the highest, as of one process.
+    """Return the two shares of CPU time where the first without the second is the highest.
 
     Looked at are the CPUs that each process may use, and those of processes that have some in
     common; what counts there is all that was used by processes that could go nowhere else. A mean
     over more CPUs would hide a process that had none left.
-
-    Returns:
-        The two shares; that with most of the first without the second is the highest.
     """
     sets = [(_cpus_of(machine), client, outside) for machine, client, outside in used]
     groups = {cpus for cpus, _, _ in sets}

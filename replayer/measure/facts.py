@@ -18,13 +18,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from replayer.errors import ReplayerError
-from replayer.measure.mountinfo import (
-    Mount,
-    load_mountinfo,
-    load_mountstats,
-    mount_age,
-    mount_of,
-)
+from replayer.measure.mountinfo import Mount, load_mountinfo, load_mountstats, mount_age, mount_of
 
 
 class Frozen(BaseModel):

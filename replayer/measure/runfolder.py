@@ -57,13 +57,10 @@ class RunFolder:
             replace_content(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
 
     def write_end(self, run: Run) -> tuple[Run, ReplayerError | None]:
-        """Write how a run ended.
+        """Write how a run ended; return the run as it is to be told, and what refused to take it.
 
         Where there is no room for it the run has failed. Then that is written over what is there,
         for else it would look as if it had been killed.
-
-        Returns:
-            The run as it is to be told, and what refused to take it.
         """
         try:
             self.write_run(run)

@@ -16,20 +16,11 @@ from replayer.measure.facts import MachineFacts
 from replayer.measure.record import RunRecord
 from replayer.measure.summarise import summarise
 from replayer.measure.summary import Summary
-from replayer.measure.units import (
-    format_bytes,
-    format_duration,
-)
+from replayer.measure.units import format_bytes, format_duration
 from replayer.report.answer import decide
 from replayer.report.claims import claim_notes
 from replayer.report.description import each_once
-from replayer.report.document import (
-    ComparedFigure,
-    Comparison,
-    Contender,
-    Difference,
-    Unranked,
-)
+from replayer.report.document import ComparedFigure, Comparison, Contender, Difference, Unranked
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
 from replayer.report.ranking import Side, entrants_of, rank_entrants
 from replayer.report.replay import pause_warnings

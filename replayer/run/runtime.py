@@ -37,12 +37,7 @@ SETTLE_S = 5.0  # chosen: the recorder hands over an interval within its own len
 class EngineClient(LoadClient):
     """The engine of this process, its users and its targets."""
 
-    def __init__(
-        self,
-        session: PreparedRun,
-        registry: UserRegistry,
-        gauge: ClientHealth,
-    ) -> None:
+    def __init__(self, session: PreparedRun, registry: UserRegistry, gauge: ClientHealth) -> None:
         self.targets = tuple(target_dir.target.name for target_dir in session.target_dirs)
         self.ledger = Ledger()
         self.given_up: list[Stuck] = []

@@ -418,10 +418,8 @@ def _wait(
 ) -> bool:
     """Wait for a step; ask it to end when its time is over or the user interrupts.
 
-    A step that has measured may take any time to remove its files.
-
-    Returns:
-        Whether it was cut short for the time.
+    A step that has measured may take any time to remove its files. Returned is whether it was cut
+    short for the time.
     """
     deadline = None if limit_s is None else time.monotonic() + limit_s
     asked_at: float | None = None
