@@ -3,20 +3,14 @@
 import os
 from collections.abc import Sequence
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
-
-
-class LostFolderError(ReplayerError):
-    """The working directory is not there any more."""
-
-    exit_code = EXIT_ENVIRONMENT
+from replayer.errors import OutsideError, ReplayerError
 
 
 def check_process(words: Sequence[str]) -> None:
     """Refuse a working directory that is gone, and names that no run folder or report could hold.
 
     Raises:
-        LostFolderError: The working directory was deleted.
+        OutsideError: The working directory was deleted.
         ReplayerError: Its name, or a word of the command line, is not UTF-8.
     """
     for name in (*words, _working_directory()):
@@ -33,4 +27,4 @@ def _working_directory() -> str:
         return os.getcwd()  # noqa: PTH109 - nothing is done with it as a path
     except FileNotFoundError as error:
         message = "the working directory is gone"
-        raise LostFolderError(message, hint="change to a folder that is there: cd") from error
+        raise OutsideError(message, hint="change to a folder that is there: cd") from error

@@ -29,10 +29,6 @@ from replayer.verdict.threshold import DEFAULT, Names, check_names, parse_thresh
 COLUMN = 27
 
 
-class AgainstError(ReplayerError):
-    """What is to be compared cannot be found out."""
-
-
 @dataclass(frozen=True)
 class _Pair:
     """A transaction of the plan, if one is named, and requests of a trace."""
@@ -48,7 +44,7 @@ def compare_with_traces(
     """Compare transactions of a plan with requests of traces: ``[TRANSACTION=]TRACE[:LABEL]``.
 
     Raises:
-        AgainstError: There is no such transaction, or it is not said which one is meant; or none
+        ReplayerError: There is no such transaction, or it is not said which one is meant; or none
             of them has a call that is to be left out.
         TraceError: There is no such trace, or it has no such request.
     """
@@ -103,7 +99,7 @@ def _check_without(without: Collection[str], known: Collection[str]) -> None:
             if not known:
                 message = f"--without {call} has no effect: nothing is compared"
             hint = nearest_hint(call, sorted(known), kind="calls") if known else "add --against"
-            raise AgainstError(message, hint=hint)
+            raise ReplayerError(message, hint=hint)
 
 
 def _find(summary: PlanSummary, word: str) -> tuple[TransactionExpectation, dict[str, Any]]:
@@ -114,7 +110,7 @@ def _find(summary: PlanSummary, word: str) -> tuple[TransactionExpectation, dict
     if said is None:
         known = ", ".join(each.name for each in summary.transactions)
         message = f"--against {word}: {summary.name} has no transaction {name}"
-        raise AgainstError(message, hint=f"it has {known}")
+        raise ReplayerError(message, hint=f"it has {known}")
     trace = find_trace(pair.trace, Path.cwd())
     return said, load_statistics(trace, pair.label)
 
@@ -124,7 +120,7 @@ def _only_one(summary: PlanSummary, word: str) -> str:
     if len(used) == 1:
         return used[0]
     message = f"--against {word}: {summary.name} has {len(used)} transactions in its mix"
-    raise AgainstError(message, hint=f"give one of them: --against {used[0]}={word}")
+    raise ReplayerError(message, hint=f"give one of them: --against {used[0]}={word}")
 
 
 def _parse(word: str) -> _Pair:
@@ -136,7 +132,7 @@ def _parse(word: str) -> _Pair:
         path, label = rest, ""
     if not path:
         message = f"--against {word}: a trace is missing"
-        raise AgainstError(message, hint="write [TRANSACTION=]TRACE[:LABEL]")
+        raise ReplayerError(message, hint="write [TRANSACTION=]TRACE[:LABEL]")
     return _Pair(name or None, path, label or None)
 
 

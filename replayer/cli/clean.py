@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replayer._native import Finding, Sandbox, Task
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, in_one_line
+from replayer.errors import OutsideError, ReplayerError, in_lines, in_one_line
 from replayer.paths import is_folder, is_link
 from replayer.run.marker import MARKER, Identity, identify, owner_in
 from replayer.run.targets import DEFAULT_FOLDER
@@ -29,12 +29,6 @@ POLL_S = 0.02
 BEGUN = re.compile(r"replayer-(\d{8}T\d{6}-[0-9a-f]{4}|(doctor|direct)-[0-9a-f]{8})")
 """Names that runs and probes give to their folders: an empty one of these was begun only."""
 YOUNG_S = 60.0  # chosen: a run marks its folder at once, if its mount answers
-
-
-class RemovalError(ReplayerError):
-    """A folder could not be removed."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -211,8 +205,8 @@ def _once(folders: Sequence[Path], refusals: Refusals) -> list[Path]:
     return list(found.values())
 
 
-def _unreadable(path: Path, error: OSError) -> RemovalError:
-    return RemovalError(f"{path}: {error.strerror}")
+def _unreadable(path: Path, error: OSError) -> OutsideError:
+    return OutsideError(f"{path}: {error.strerror}")
 
 
 def open_folder(path: Path) -> Sandbox:
@@ -277,14 +271,14 @@ def remove(sandbox: Sandbox) -> None:
     """Remove one folder and say so.
 
     Raises:
-        RemovalError: The mount refuses.
+        OutsideError: The mount refuses.
     """
     path = sandbox.path
     try:
         found = _wait(sandbox.remove(THREADS), path)
     except OSError as error:
         message = f"{error.filename or path}: {error.strerror or error}"
-        raise RemovalError(message, hint=f"{path} is only partly removed") from error
+        raise OutsideError(message, hint=f"{path} is only partly removed") from error
     _say(f"removed {path}: {found.files + found.links:,} files, {found.directories:,} directories")
 
 

@@ -17,7 +17,7 @@ from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import MasterPort, WorkerPool
 from replayer.cluster.workers_client import WorkersClient
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, exit_code_of
+from replayer.errors import OutsideError, ReplayerError, exit_code_of
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import create_run_folder
@@ -224,16 +224,10 @@ def _set_clock(pool: WorkerPool, worker: Worker, begin_ns: int) -> None:
         worker.within_ns, worker.offset_ns = best[0] // 2, best[1]
 
 
-class ForcedEndError(ReplayerError):
-    """A run whose process had to be ended before it had gathered everything."""
-
-    exit_code = EXIT_ENVIRONMENT
-
-
 def _last_words(writer: RunWriter, pool: WorkerPool) -> Iterator[str]:
     """Bring the run folder to its end, where the process has no time to do more."""
     if writer.run.status == "running":
-        error = ForcedEndError("it did not end in time and was killed")
+        error = OutsideError("it did not end in time and was killed")
         writer.end(RunEnding("failed", failure=error))
     yield f"results so far are in {writer.folder.path}"
     if pool.creator is not None:

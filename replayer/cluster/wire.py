@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from replayer._native import Histogram, Interval, Row
-from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import EXIT_BUG, OutsideError, ReplayerError
 from replayer.measure.clients import TaskFailure
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health
@@ -215,12 +215,6 @@ FOUND: Mapping[str, TypeAdapter[Any]] = {
 """What a worker answers to orders whose answers are looked at."""
 
 
-class UnreadableAnswerError(ReplayerError):
-    """A worker has answered with something else than what it was asked for."""
-
-    exit_code = EXIT_ENVIRONMENT
-
-
 def read_found(do: str, found: Any, who: str) -> Any:  # noqa: ANN401 - any message
     """Return what a worker has answered to an order.
 
@@ -233,7 +227,7 @@ def read_found(do: str, found: Any, who: str) -> Any:  # noqa: ANN401 - any mess
     except ValidationError as error:
         message = f"{who}: its answer to {do!r} cannot be read"
         hint = "install the same version of replayer on both"
-        raise UnreadableAnswerError(message, hint=hint) from error
+        raise OutsideError(message, hint=hint) from error
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 
-from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
+from replayer.errors import EXIT_INCONCLUSIVE, OutsideError, ReplayerError
 from replayer.fio.amounts import processes, seconds_needed
 from replayer.fio.checking import check_values
 from replayer.fio.client import FioClient, schedule_jobs
@@ -131,13 +131,7 @@ def _put_away(client: FioClient) -> Iterator[ReplayerError]:
         try:
             place.remove()
         except ReplayerError as error:
-            yield LeftBehindError(str(error), hint=hint)
-
-
-class LeftBehindError(ReplayerError):
-    """A folder could not be removed."""
-
-    exit_code = EXIT_ENVIRONMENT
+            yield OutsideError(str(error), hint=hint)
 
 
 def _end(

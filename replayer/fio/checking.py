@@ -13,10 +13,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from replayer.errors import OutsideError
 from replayer.fio.amounts import read_seconds, read_size
 from replayer.fio.jobfile import JobFile, Option, Section
 from replayer.fio.options import ALIASES, ALLOWED, ENGINES, REASONS, Kind
-from replayer.fio.program import ANSWER_S, FioError, Program
+from replayer.fio.program import ANSWER_S, Program
 from replayer.fio.writing import render_job_file
 
 MOST_PROCESSES = 4096  # fio's own bound, REAL_MAX_JOBS in os/os.h
@@ -194,7 +195,7 @@ def check_values(program: Program, file: JobFile) -> None:
 
     Raises:
         JobFileError: With file and line, and what fio says of it.
-        FioError: It does not answer.
+        OutsideError: It does not answer.
     """
     words = [program.path, "--parse-only", "-"]
     try:
@@ -210,7 +211,7 @@ def check_values(program: Program, file: JobFile) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise FioError(f"{program.path}: cannot be executed: {error}") from error
+        raise OutsideError(f"{program.path}: cannot be executed: {error}") from error
     said = done.stderr.splitlines()
     for number, line in enumerate(said):
         failed = _FAILED.fullmatch(line.strip())

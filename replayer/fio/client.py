@@ -20,12 +20,13 @@ from typing import Any
 
 import gevent
 
+from replayer.errors import OutsideError
 from replayer.fio.amounts import bytes_needed, processes, processes_at_once, seconds_needed
 from replayer.fio.job_health import JobHealth
 from replayer.fio.jobfile import JobFile, Section
 from replayer.fio.places import NO_ROOM, DevicePlace, JobPlace
 from replayer.fio.process import FioProcess, Launch
-from replayer.fio.program import FioError, Program
+from replayer.fio.program import Program
 from replayer.fio.recorder import Gain, Recorder
 from replayer.fio.snapshot import Snapshot, parse_snapshot
 from replayer.fio.writing import render_job_file
@@ -149,14 +150,14 @@ class _ActiveFio:
         """Parse what fio printed.
 
         Raises:
-            FioError: It cannot be read.
+            OutsideError: It cannot be read.
         """
         try:
             return parse_snapshot(text)
         except ValueError as error:
             message = f"{self.file.source}: fio printed invalid results: {error}"
             hint = "check that fio in PATH is the real fio; results so far are kept"
-            raise FioError(message, hint=hint) from error
+            raise OutsideError(message, hint=hint) from error
 
     def end(self) -> bool:
         """Kill fio unless it has ended; return whether it is gone."""
@@ -422,14 +423,14 @@ def _refuse_failure(
     """Refuse a fio that was cut off, or that did nothing.
 
     Raises:
-        FioError: Says why.
+        OutsideError: Says why.
     """
     source, code = active.file.source, active.process.ended()
     killed = None if ending.overdue else _killed_by(active.process.messages, code)
     if killed is not None:
         message = f"{source}: fio or one of its jobs got {killed}"
         hint = "results so far are kept; dmesg shows whether memory ran out"
-        raise FioError(message, hint=hint)
+        raise OutsideError(message, hint=hint)
     done = final is not None and any(
         share.total for job in final.jobs for share in job.shares.values()
     )
@@ -440,7 +441,7 @@ def _refuse_failure(
     message = f"{source}: fio failed: {said}"
     everything = " ".join(ending.messages)
     known = (hint for words, hint in _HINTS if words in everything)
-    raise FioError(message, hint=next(known, f"the output of fio is in {events}"))
+    raise OutsideError(message, hint=next(known, f"the output of fio is in {events}"))
 
 
 def _tells_late(section: Section) -> bool:

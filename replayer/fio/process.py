@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from replayer.errors import OutsideError
 from replayer.fio.fence import Fence, fence_around
-from replayer.fio.program import FioError, Program
+from replayer.fio.program import Program
 from replayer.supervisor import follow
 
 MOST_DOCUMENTS = 64  # waiting: one a second comes, twenty a second are taken
@@ -157,7 +158,9 @@ def _start(launch: Launch) -> subprocess.Popen[str]:
             return _start_within(launch, fence)
     except (OSError, subprocess.SubprocessError) as error:
         reason = error.strerror if isinstance(error, OSError) else None
-        raise FioError(f"{launch.program.path}: cannot be started: {reason or error}") from error
+        raise OutsideError(
+            f"{launch.program.path}: cannot be started: {reason or error}"
+        ) from error
 
 
 def _start_within(launch: Launch, fence: Fence) -> subprocess.Popen[str]:

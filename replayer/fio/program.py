@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError
 
 OLDEST = (3, 28)
 """Of 2021: Debian 12 has 3.33, Ubuntu 22.04 has 3.28, Amazon Linux 2023 has 3.32."""
@@ -13,12 +13,6 @@ ANSWER_S = 20.0  # chosen: it only prints its version
 
 _HINT = "install it: apt-get install fio, dnf install fio or apk add fio"
 _VERSION = re.compile(r"fio-(\d+)\.(\d+)")
-
-
-class FioError(ReplayerError):
-    """fio is missing, too old, or cannot do on this machine what it is asked."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -33,19 +27,19 @@ def find_fio() -> Program:
     """Return the fio of the search path.
 
     Raises:
-        FioError: There is none, it does not run, or it is too old.
+        OutsideError: There is none, it does not run, or it is too old.
     """
     path = shutil.which("fio")
     if path is None:
-        raise FioError("fio is not in PATH", hint=_HINT)
+        raise OutsideError("fio is not in PATH", hint=_HINT)
     text = _ask_version(path)
     found = _VERSION.search(text)
     if found is None:
-        raise FioError(f"{path}: is not fio: --version prints {text[:60]!r}", hint=_HINT)
+        raise OutsideError(f"{path}: is not fio: --version prints {text[:60]!r}", hint=_HINT)
     if (int(found[1]), int(found[2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         message = f"{path}: fio must be at least {oldest}, got {found[1]}.{found[2]}"
-        raise FioError(message, hint=_HINT)
+        raise OutsideError(message, hint=_HINT)
     return Program(path, text.removeprefix("fio-"))
 
 
@@ -55,5 +49,5 @@ def _ask_version(path: str) -> str:
             [path, "--version"], capture_output=True, text=True, timeout=ANSWER_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise FioError(f"{path}: cannot be executed: {error}", hint=_HINT) from error
+        raise OutsideError(f"{path}: cannot be executed: {error}", hint=_HINT) from error
     return done.stdout.strip()

@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from replayer.errors import ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
-from replayer.run.addresses import UnusableAddressError
 from replayer.run.options import csv_prefix, locust_words
 from replayer.run.roles import LOCUSTS as FLEET
 from replayer.run.web_options import LOCUSTS as PAGE
@@ -28,10 +27,6 @@ _parsed: dict[str, object] = {}
 """What our own parser has read; empty after ``locust -f``."""
 _command_line: list[str] = []
 """Where it has read that."""
-
-
-class LocustfileError(ReplayerError):
-    """A person's own locustfile cannot be used."""
 
 
 def hand_over(arguments: argparse.Namespace) -> int:
@@ -82,8 +77,8 @@ def _run_locust(arguments: argparse.Namespace) -> int:
     """Run Locust's main, and return the exit code.
 
     Raises:
-        LocustfileError: A person's own file cannot be imported.
-        UnusableAddressError: This is a worker, and no master answers it.
+        ReplayerError: A person's own file cannot be imported.
+        OutsideError: This is a worker, and no master answers it.
     """
     # Imports that are cut short end in whatever words.
     with uninterrupted(), _packages_known():
@@ -125,12 +120,12 @@ def code_of(leaving: SystemExit, arguments: argparse.Namespace) -> int:
         raise leaving.__context__
     if isinstance(leaving.__context__, ConnectionError):
         host, port = arguments.master_host or "127.0.0.1", arguments.master_port or 5557
-        raise UnusableAddressError(
+        raise OutsideError(
             f"no master answers at {host}:{port}",
             hint="start a master there (--master), or give its address with --master-host and "
             "--master-port",
         ) from leaving
-    return LocustfileError.exit_code  # Locust has said why
+    return ReplayerError.exit_code  # Locust has said why
 
 
 def _refuse_own_file(error: BaseException) -> None:
@@ -138,7 +133,7 @@ def _refuse_own_file(error: BaseException) -> None:
     place = place_of(error)
     if place is not None:
         message = f"{place}: {put(error)}"
-        raise LocustfileError(message, hint="a locustfile must be importable") from error
+        raise ReplayerError(message, hint="a locustfile must be importable") from error
 
 
 def _locusts_folder() -> Path:

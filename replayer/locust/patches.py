@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from locust import html, main, runners, stats
 from locust.env import Environment
 
+from replayer.errors import OutsideError
 from replayer.measure.summary import samples_needed
-from replayer.run.options import CsvRefusedError
 
 DIGITS = 4
 """Chosen: one more than the histograms hold, so that nothing is rounded twice."""
@@ -166,7 +166,7 @@ def watch_csv_files() -> None:
     stats.StatsCSVFileWriter = _CheckedCsvWriter  # type: ignore[assignment,misc] # Locust looks it up when it begins
 
 
-def find_refusal(environment: Environment) -> CsvRefusedError | None:
+def find_refusal(environment: Environment) -> OutsideError | None:
     """Return why CSV files are not whole; None when they are, or when none were asked for."""
     writer = _writers.pop(environment, None)
     return None if writer is None else writer.find_refusal()
@@ -187,7 +187,7 @@ class _CheckedCsvWriter(_Files):
         except OSError as error:
             self._error = self._error or error
 
-    def find_refusal(self) -> CsvRefusedError | None:
+    def find_refusal(self) -> OutsideError | None:
         """Write out what is held back; return what refused by now."""
         for file in self._handles():
             try:
@@ -198,7 +198,7 @@ class _CheckedCsvWriter(_Files):
             return None
         reason = self._error.strerror or self._error
         message = f"--csv {self.base_filepath}: Locust's CSV files are incomplete: {reason}"
-        return CsvRefusedError(message, hint="free some space there, or give another folder")
+        return OutsideError(message, hint="free some space there, or give another folder")
 
     def close_files(self) -> None:
         """Close the files; what they do not take has been told."""

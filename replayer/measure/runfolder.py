@@ -16,18 +16,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 from replayer.measure.run import Run
 from replayer.paths import replace_content
 
 PARENT = Path("replayer-runs")
 """Where run folders are made unless a person says otherwise."""
-
-
-class FolderRefusedError(ReplayerError):
-    """The machine would not let a run folder be made or written."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -143,7 +137,7 @@ def _refusal(path: Path, error: OSError) -> ReplayerError:
     message = f"{path}: cannot be created as a run folder: {error.strerror or error}"
     if error.errno in {errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}:
         return ReplayerError(message, hint="choose another folder with -o")
-    return FolderRefusedError(message, hint="choose a folder that you can write to with -o")
+    return OutsideError(message, hint="choose a folder that you can write to with -o")
 
 
 @contextmanager
@@ -157,7 +151,7 @@ def writing_to(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         message = f"{path}: the run folder cannot be written: {error.strerror or error}"
-        raise FolderRefusedError(
+        raise OutsideError(
             message, hint="free some space there, or choose another folder with -o"
         ) from error
 

@@ -47,15 +47,11 @@ class ReplayOptions:
     """Measured time of a segment, or None."""
 
 
-class ReplayError(ReplayerError):
-    """A trace cannot be replayed in the way that was asked for."""
-
-
 def compile_replay(trace: TraceFacts, options: ReplayOptions) -> Plan:
     """Compile the replay of a trace.
 
     Raises:
-        ReplayError: The options exclude each other, or the trace has nothing to replay.
+        ReplayerError: The options exclude each other, or the trace has nothing to replay.
     """
     _check(trace, options)
     traces = Traces()
@@ -97,11 +93,13 @@ def choose_requests(trace: TraceFacts, words: Sequence[str]) -> dict[str, int]:
     labels are chosen. A weight that is left out is the number of times it was recorded.
 
     Raises:
-        ReplayError: The trace has no such request, or a weight is none.
+        ReplayerError: The trace has no such request, or a weight is none.
     """
     if not trace.requests:
         message = f"{trace.name}: the trace has no requests: it has no accepted connection"
-        raise ReplayError(message, hint="leave --requests out, or capture the trace with requests")
+        raise ReplayerError(
+            message, hint="leave --requests out, or capture the trace with requests"
+        )
     if not words:
         return dict(trace.requests)
     chosen: dict[str, int] = {}
@@ -109,7 +107,7 @@ def choose_requests(trace: TraceFacts, words: Sequence[str]) -> dict[str, int]:
         label, weight = _read_request(trace, word)
         chosen[label] = weight
     if not any(chosen.values()):
-        raise ReplayError("--requests: at least one weight must be more than 0")
+        raise ReplayerError("--requests: at least one weight must be more than 0")
     return chosen
 
 
@@ -122,16 +120,16 @@ def _read_request(trace: TraceFacts, word: str) -> tuple[str, int]:
     if equals and label in known:
         if not weight.isdecimal() or int(weight) > MAX_WEIGHT:
             message = f"--requests {word}: a weight must be a whole number from 0 to {MAX_WEIGHT}"
-            raise ReplayError(message, hint=f"for example {label}=3")
+            raise ReplayerError(message, hint=f"for example {label}=3")
         return known[label], int(weight)
     message = f"--requests: {trace.name} has no request {label or word!r}"
-    raise ReplayError(message, hint=nearest_hint(label or word, known, kind="requests"))
+    raise ReplayerError(message, hint=nearest_hint(label or word, known, kind="requests"))
 
 
 def _check(trace: TraceFacts, options: ReplayOptions) -> None:
     for wrong, message, hint in _mistakes(trace, options):
         if wrong:
-            raise ReplayError(message, hint=hint)
+            raise ReplayerError(message, hint=hint)
 
 
 def _mistakes(trace: TraceFacts, options: ReplayOptions) -> list[tuple[bool, str, str]]:

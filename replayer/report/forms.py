@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Self, TypeVar
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.csv_form import render_csv
 from replayer.report.document import Comparison, Document
@@ -65,12 +65,6 @@ def suffixes(forms: Mapping[str, Form[_Shown]]) -> dict[str, str]:
 _HINT = "name a file that does not exist yet"
 
 
-class UnwritableError(ReplayerError):
-    """The machine would not let a report's file be made or written."""
-
-    exit_code = EXIT_ENVIRONMENT
-
-
 @dataclass(frozen=True)
 class ReportFiles:
     """Files for a run's report beside what is printed; None: not asked for."""
@@ -83,7 +77,7 @@ class ReportFiles:
 
         Raises:
             ReplayerError: One exists, or its folder does not.
-            UnwritableError: It could not be made.
+            OutsideError: It could not be made.
         """
         named = [path for path in (self.html, self.junit) if path is not None]
         if len({path.absolute() for path in named}) < len(named):
@@ -143,7 +137,7 @@ class Destination:
 
         Raises:
             ReplayerError: The file exists, or its folder does not.
-            UnwritableError: It cannot be made, or not be written.
+            OutsideError: It cannot be made, or not be written.
         """
         if self.file is None:
             sys.stdout.write(text)
@@ -156,7 +150,7 @@ def write_new(path: Path, text: str) -> None:
 
     Raises:
         ReplayerError: It exists, or its folder does not.
-        UnwritableError: It cannot be made, or not be written.
+        OutsideError: It cannot be made, or not be written.
     """
     try:
         file = path.open("x", encoding="utf-8")
@@ -170,11 +164,11 @@ def write_new(path: Path, text: str) -> None:
     except OSError as error:
         path.unlink(missing_ok=True)  # or it would be in the way of the next one
         message = f"{path}: cannot be written: {error.strerror or error}"
-        raise UnwritableError(message, hint="make room there, or name a file elsewhere") from error
+        raise OutsideError(message, hint="make room there, or name a file elsewhere") from error
 
 
 def _unmakable(path: Path, error: OSError) -> ReplayerError:
     if not os.path.isdir(path.absolute().parent):  # noqa: PTH112 - Path.is_dir raises EACCES
         return ReplayerError(f"{path}: there is no folder {path.parent}", hint="make it first")
     message = f"{path}: cannot be made: {error.strerror or error}"
-    return UnwritableError(message, hint="name a file in a folder that you may write to")
+    return OutsideError(message, hint="name a file in a folder that you may write to")

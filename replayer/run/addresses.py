@@ -8,16 +8,10 @@ import ssl
 import time
 from pathlib import Path
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 
 MOST_PORT = 65535
 NAME_S = 30.0  # chosen: a master that is being started has its name within seconds
-
-
-class UnusableAddressError(ReplayerError):
-    """An address that cannot be listened at, or reached."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 def put_address(host: str, port: int) -> str:
@@ -31,7 +25,7 @@ def try_address(option: str, host: str, port: int) -> None:
 
     Raises:
         ReplayerError: The port is none.
-        UnusableAddressError: Somebody else listens there, or this machine has no such address.
+        OutsideError: Somebody else listens there, or this machine has no such address.
     """
     if not 0 < port <= MOST_PORT:
         message = f"{option} {port}: the port must be from 1 to {MOST_PORT}"
@@ -47,14 +41,14 @@ def try_address(option: str, host: str, port: int) -> None:
         message = (
             f"{option} {port}: cannot listen at {put_address(host or '*', port)}: {error.strerror}"
         )
-        raise UnusableAddressError(message, hint="choose another port or address") from error
+        raise OutsideError(message, hint="choose another port or address") from error
 
 
 def find_host(option: str, host: str, patience_s: float = NAME_S) -> None:
     """See that a machine's name is known, which may take a while after its start.
 
     Raises:
-        UnusableAddressError: Nobody knows it.
+        OutsideError: Nobody knows it.
     """
     deadline_s = time.monotonic() + patience_s
     while True:
@@ -64,7 +58,7 @@ def find_host(option: str, host: str, patience_s: float = NAME_S) -> None:
             if time.monotonic() >= deadline_s:
                 message = f"{option} {host}: unknown host"
                 hint = "give the name or address of the machine of the master"
-                raise UnusableAddressError(message, hint=hint) from error
+                raise OutsideError(message, hint=hint) from error
             time.sleep(min(1.0, patience_s))
         else:
             return

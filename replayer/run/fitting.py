@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
+from replayer.errors import EXIT_INCONCLUSIVE, OutsideError, ReplayerError
 from replayer.measure.units import format_time_ns
 from replayer.run.own_command import start_ourselves
 from replayer.trace.facts import MOST_PERCENT, Fit, TraceFacts, keep_fit
@@ -31,16 +31,6 @@ FURTHER = 4
 """Chosen: so many times as long are pauses to be that have not shown."""
 LEAST_PERCENT = 1
 AS_RECORDED = 100
-
-
-class FitRefusedError(ReplayerError):
-    """There is nothing that pauses could be fitted to, or no pauses that could be fitted."""
-
-
-class ReplayFailedError(ReplayerError):
-    """A replay that was to tell how long the trace takes did not, or could not be made."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -66,7 +56,7 @@ def fit_pauses(order: FitOrder) -> Fit:
     """Replay a copy of a trace with other and other pauses, and keep those that fit best.
 
     Raises:
-        FitRefusedError: Nobody knows how long the command takes by itself, or no pauses fit that.
+        ReplayerError: Nobody knows how long the command takes by itself, or no pauses fit that.
         ReplayerError: The trace or the target cannot be used; the trace is as it was.
     """
     wanted_ns = _wanted(order.trace)
@@ -103,7 +93,7 @@ def _copy(folder: Path, to: Path) -> None:
         shutil.copytree(folder, to)
     except OSError as error:
         message = f"{folder}: cannot be copied to {to.parent}: {error.strerror or error}"
-        raise ReplayFailedError(message, hint="set TMPDIR to a folder with enough space") from error
+        raise OutsideError(message, hint="set TMPDIR to a folder with enough space") from error
 
 
 def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
@@ -117,10 +107,10 @@ def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
         wanted_ns: What it is to take.
 
     Raises:
-        FitRefusedError: The file calls alone take much longer, or there are no pauses.
+        ReplayerError: The file calls alone take much longer, or there are no pauses.
     """
     if asap_ns > MUCH_LONGER * wanted_ns:
-        raise FitRefusedError(
+        raise ReplayerError(
             f"the file calls alone take {format_time_ns(asap_ns)} on this file system, longer than "
             f"the whole command ({format_time_ns(wanted_ns)}) where it was recorded: no time is "
             "left for pauses",
@@ -140,7 +130,7 @@ def solve(closed: Callable[[int], int], asap_ns: int, wanted_ns: int) -> int:
             break
     if max(known.values()) == asap_ns:
         message = "the trace has no pauses to fit: replays with and without them take"
-        raise FitRefusedError(f"{message} {format_time_ns(asap_ns)}")
+        raise ReplayerError(f"{message} {format_time_ns(asap_ns)}")
     del known[0]
     return min(known, key=lambda each: abs(known[each] - wanted_ns))
 
@@ -161,9 +151,7 @@ def _following(known: Mapping[int, int], wanted_ns: int) -> int:
 def _wanted(facts: TraceFacts) -> int:
     if facts.untraced_ns is None:
         message = f"{facts.name}: has no time of the command without the tracer"
-        raise FitRefusedError(
-            message, hint="capture it again with 'replayer capture --rehearse 20'"
-        )
+        raise ReplayerError(message, hint="capture it again with 'replayer capture --rehearse 20'")
     return facts.untraced_ns
 
 
@@ -171,7 +159,7 @@ def _replay(order: FitOrder, trace: Path, pace: str) -> _Took:
     """Replay a trace in a process of its own.
 
     Raises:
-        ReplayFailedError: It failed, or something differed from the recording.
+        OutsideError: It failed, or something differed from the recording.
         KeyboardInterrupt: A signal came; the replay has removed its files.
     """
     with tempfile.TemporaryDirectory(prefix="replayer-fit-") as scratch:
@@ -183,7 +171,7 @@ def _replay(order: FitOrder, trace: Path, pace: str) -> _Took:
         said = _run(words)
         if said is not None:
             told, _, hint = said.removeprefix("replayer: ").partition("\nhint: ")
-            raise ReplayFailedError(f"the {pace} replay failed: {told}", hint=hint)
+            raise OutsideError(f"the {pace} replay failed: {told}", hint=hint)
         return _read(json.loads((run / "run.json").read_text()))
 
 

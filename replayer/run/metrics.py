@@ -23,8 +23,9 @@ from prometheus_client.metrics_core import (
 )
 
 from replayer._native import Histogram, Interval, Row
+from replayer.errors import OutsideError
 from replayer.measure.hlog import CANCELLED, FOUND_END
-from replayer.run.addresses import UnusableAddressError, put_address
+from replayer.run.addresses import put_address
 from replayer.run.ledger import COUNTED
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick
 from replayer.run.web_options import Address
@@ -234,5 +235,5 @@ def serve_metrics(meter: Meter, address: Address) -> None:
         server.start()
     except OSError as error:
         message = f"--metrics {where}: {error.strerror or error}"
-        raise UnusableAddressError(message, hint="choose another port") from error
+        raise OutsideError(message, hint="choose another port") from error
     sys.stderr.write(f"replayer: figures for Prometheus: http://{where}{PATH}\n")

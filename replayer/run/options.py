@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 from replayer.measure.history import find_run
 from replayer.paths import exists, is_folder
 from replayer.report.decision import PRECISION
@@ -528,18 +528,12 @@ CSV_NAME = "locust"
 """What files in a folder begin with, as in ``locust_stats.csv``."""
 
 
-class CsvRefusedError(ReplayerError):
-    """A folder that takes no files."""
-
-    exit_code = EXIT_ENVIRONMENT
-
-
 def csv_prefix(word: str) -> str:
     """Return Locust's prefix for a word: in a folder (made, if it ends with a slash), or as given.
 
     Raises:
         ReplayerError: The folder that it would be in does not exist.
-        CsvRefusedError: It cannot be written.
+        OutsideError: It cannot be written.
     """
     path = Path(word)
     is_there = is_folder(path)
@@ -553,5 +547,5 @@ def csv_prefix(word: str) -> str:
         raise ReplayerError(message, hint="create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
         message = f"--csv {word}: {folder} is not writable for this user"
-        raise CsvRefusedError(message, hint="give a folder that you can write to")
+        raise OutsideError(message, hint="give a folder that you can write to")
     return str(path / CSV_NAME) if names_folder else word

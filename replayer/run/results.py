@@ -134,7 +134,7 @@ def _print(document: Document, form: Results) -> None:
     """Print; a reader that has gone changes neither the exit code nor the cleaning.
 
     Raises:
-        OutputError: It cannot be written.
+        OutsideError: It cannot be written.
     """
     try:
         if form == "json":

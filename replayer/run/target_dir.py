@@ -18,7 +18,7 @@ import gevent
 from gevent.hub import get_hub
 
 from replayer._native import Engine, Finding, Plan, Sandbox, evict_machine_caches
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import Identity, Loss, find_loss, hand_on, identify, take_over
 from replayer.run.progress import ProgressDisplay
@@ -27,12 +27,6 @@ from replayer.run.threads import call_within
 from replayer.run.watchdog import REFUSED, MountTask, Watchdog, refusal_of
 
 SWITCH = "/proc/sys/vm/drop_caches"
-
-
-class EvictionError(ReplayerError):
-    """The kernel has refused."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 def may_evict_machine() -> bool:
@@ -73,7 +67,7 @@ class MachineEviction:
         """
         if not self._answer.get():
             message = f"{SWITCH}: the machine's caches could not be dropped"
-            raise EvictionError(message, hint="run it with --cache as-is or warm")
+            raise OutsideError(message, hint="run it with --cache as-is or warm")
 
 
 R = TypeVar("R")

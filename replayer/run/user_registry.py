@@ -11,15 +11,9 @@ from dataclasses import dataclass, field
 from gevent.event import Event
 
 from replayer._native import Engine
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 
 MOST_REFUSALS = 10
-
-
-class ThreadRefusedError(ReplayerError):
-    """The machine cannot hold so many users."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(eq=False)
@@ -92,7 +86,7 @@ class UserRegistry:
         """Remember that the system gave a user no thread, and take its slot back."""
         message = f"user {slot.number} got no thread: {error.strerror or error}"
         hint = "raise the limits (ulimit -u, pids.max of the cgroup), or use fewer users (-u)"
-        self.refuse(ThreadRefusedError(message, hint=hint))
+        self.refuse(OutsideError(message, hint=hint))
         self.finish([slot.number])
 
     def user_of(self, number: int) -> object | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import OutsideError, ReplayerError
 from replayer.measure.facts import Frozen, MountFacts, collect_facts
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import is_alive, is_elsewhere
@@ -84,12 +84,6 @@ def refuse_other_places(then: Sequence[StudyTarget], now: Sequence[StudyTarget])
 
 FILE = "study.json"
 FORMAT = 2
-
-
-class UnmadeFolderError(ReplayerError):
-    """The folder of a study cannot be made."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 class Attempt(Frozen):
@@ -169,7 +163,7 @@ def create_journal(path: Path, state: StudyState) -> Journal:
 
     Raises:
         ReplayerError: It holds something.
-        UnmadeFolderError: It cannot be made.
+        OutsideError: It cannot be made.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -183,7 +177,7 @@ def create_journal(path: Path, state: StudyState) -> Journal:
         journal.write()
     except OSError as error:
         message = f"{path}: cannot be created as a study folder: {error.strerror or error}"
-        raise UnmadeFolderError(message, hint="choose another folder with -o") from error
+        raise OutsideError(message, hint="choose another folder with -o") from error
     return journal
 
 

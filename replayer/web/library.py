@@ -137,10 +137,6 @@ MOST_COMPARED = 8
 """Chosen: columns that a person can follow."""
 
 
-class NoRunError(ReplayerError):
-    """There is no run of that name here."""
-
-
 @dataclass(frozen=True)
 class Beside:
     """Runs side by side."""
@@ -154,11 +150,11 @@ def listed_run(folder: Path, name: str) -> Path:
     """Return the folder of a run that is listed.
 
     Raises:
-        NoRunError: None of that name is.
+        ReplayerError: None of that name is.
     """
     if name in run_names(folder):
         return folder / name
-    raise NoRunError(f"{name}: no such run in {folder}")
+    raise ReplayerError(f"{name}: no such run in {folder}")
 
 
 def compare_runs(folders: Sequence[Path]) -> Beside:

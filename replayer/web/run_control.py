@@ -114,10 +114,6 @@ WorkerState = Literal["ready", "spawning", "running", "stopped"]
 LOCUSTS_S = 1.0  # chosen: Locust takes SIGTERM right after it has begun to serve the page
 
 
-class BusyError(ReplayerError):
-    """One run at a time: two would measure each other."""
-
-
 @dataclass
 class ActiveRun:
     """A run and what the page shows of it; it stays until the next one."""
@@ -224,7 +220,7 @@ class RunControl:
         """
         if self.active is not None and self.active.outcome is None:
             message = "a run is active; only one run at a time is possible"
-            raise BusyError(message, hint="stop it first")
+            raise ReplayerError(message, hint="stop it first")
         status = LiveStatus(make_progress(quiet=settings.quiet))
         observer = self.meter.follow(Observer(status, self._watch))
         spawner, targets = self._host.new_spawner(), chosen_targets(settings)

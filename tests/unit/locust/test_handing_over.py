@@ -6,10 +6,10 @@ from pathlib import Path
 import locust
 import pytest
 
+from replayer.errors import OutsideError, ReplayerError
 from replayer.locust import user_code
-from replayer.locust.launch import LocustfileError, code_of
+from replayer.locust.launch import code_of
 from replayer.locust.user_code import OURS
-from replayer.run.addresses import UnusableAddressError
 
 ARGUMENTS = argparse.Namespace(master_host="leader", master_port=None)
 
@@ -48,12 +48,12 @@ def test_an_end_that_locust_or_we_have_chosen_is_no_mistake_of_a_person(
 def test_a_file_beside_locust_that_leaves_is_a_persons(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.touch()
-    with pytest.raises(LocustfileError, match=r"mine\.py:3"):
+    with pytest.raises(ReplayerError, match=r"mine\.py:3"):
         code_of(leave("shutdown", 0, file=file), ARGUMENTS)
 
 
 def test_a_master_who_never_answers_is_named() -> None:
-    with pytest.raises(UnusableAddressError, match="no master answers at leader:5557"):
+    with pytest.raises(OutsideError, match="no master answers at leader:5557"):
         code_of(leave("main", -1, "ConnectionError"), ARGUMENTS)
 
 

@@ -6,14 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.errors import ReplayerError
-from replayer.run.addresses import (
-    UnusableAddressError,
-    find_host,
-    put_address,
-    try_address,
-    try_certificate,
-)
+from replayer.errors import OutsideError, ReplayerError
+from replayer.run.addresses import find_host, put_address, try_address, try_certificate
 from tests.certificates import make_certificate
 
 
@@ -28,7 +22,7 @@ def taken() -> Iterator[int]:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "", "*", "localhost"])
 def test_a_port_that_somebody_has_is_named(taken: int, host: str) -> None:
-    with pytest.raises(UnusableAddressError, match=f"--web-port {taken}: .*already in use") as told:
+    with pytest.raises(OutsideError, match=f"--web-port {taken}: .*already in use") as told:
         try_address("--web-port", host, taken)
     assert told.value.exit_code == 3
 
@@ -50,12 +44,12 @@ def test_a_port_that_is_none_is_a_mistake(port: int) -> None:
 
 
 def test_an_address_of_another_machine_is_refused(taken: int) -> None:
-    with pytest.raises(UnusableAddressError, match=r"cannot listen at 192\.0\.2\.1"):
+    with pytest.raises(OutsideError, match=r"cannot listen at 192\.0\.2\.1"):
         try_address("--web-port", "192.0.2.1", taken)  # RFC 5737: nobody's
 
 
 def test_a_name_that_nobody_knows_is_the_environments() -> None:
-    with pytest.raises(UnusableAddressError, match="unknown host") as caught:
+    with pytest.raises(OutsideError, match="unknown host") as caught:
         find_host("--master-host", "nowhere.invalid", patience_s=0)
     assert caught.value.exit_code == 3
     find_host("--master-host", "127.0.0.1")

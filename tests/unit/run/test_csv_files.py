@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.errors import ReplayerError
-from replayer.run.options import CsvRefusedError, csv_prefix
+from replayer.errors import OutsideError, ReplayerError
+from replayer.run.options import csv_prefix
 
 
 def test_a_folder_holds_the_files_and_anything_else_is_a_prefix(
@@ -37,6 +37,6 @@ def test_a_folder_that_takes_no_files_is_the_environments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)  # root may write everywhere
-    with pytest.raises(CsvRefusedError, match="not writable") as caught:
+    with pytest.raises(OutsideError, match="not writable") as caught:
         csv_prefix(f"{tmp_path}/own")
     assert caught.value.exit_code == 3

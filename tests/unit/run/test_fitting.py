@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.run.fitting import LEAST_PERCENT, FitRefusedError, solve
+from replayer.errors import ReplayerError
+from replayer.run.fitting import LEAST_PERCENT, solve
 from replayer.trace.facts import MOST_PERCENT
 
 
@@ -18,7 +19,7 @@ def test_pauses_one_after_the_other_are_found(asap_ns: int, pauses_ns: int, want
         return asap_ns + pauses_ns * percent // 100
 
     if asap_ns > 1.1 * wanted_ns:
-        with pytest.raises(FitRefusedError, match="no time is left for pauses"):
+        with pytest.raises(ReplayerError, match="no time is left for pauses"):
             solve(closed, asap_ns, wanted_ns)
         return
     percent = solve(closed, asap_ns, wanted_ns)
@@ -42,7 +43,7 @@ def test_times_that_vary_still_end_with_the_best_that_was_tried(
     wanted_ns = wanted_ms * 1_000_000
     try:
         best = solve(closed, 100_000_000, wanted_ns)
-    except FitRefusedError:
+    except ReplayerError:
         assert max(seen.values()) <= 100_000_000
         return
     assert abs(seen[best] - wanted_ns) == min(abs(each - wanted_ns) for each in seen.values())
@@ -60,5 +61,5 @@ def test_file_calls_that_take_as_long_as_the_command_leave_next_to_no_pauses() -
 
 
 def test_a_trace_without_pauses_is_refused() -> None:
-    with pytest.raises(FitRefusedError, match="no pauses to fit"):
+    with pytest.raises(ReplayerError, match="no pauses to fit"):
         solve(lambda percent: 50 + 0 * percent, 50, 100)
