@@ -42,10 +42,6 @@ class Command(Protocol):
         """Do it and return the exit code."""
 
 
-class UsageError(ReplayerError):
-    """The command line itself is wrong."""
-
-
 class CommandParser(argparse.ArgumentParser):
     """A parser that has two helps, and refuses in the manner of the rest of the program."""
 
@@ -66,7 +62,7 @@ class CommandParser(argparse.ArgumentParser):
         )
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        raise ReplayerError(message, hint=f"see {self.prog} --help")
 
     def refuse(self, words: Sequence[str]) -> NoReturn:
         """Refuse words that mean nothing here; what was meant is perhaps one of the options."""
@@ -75,7 +71,7 @@ class CommandParser(argparse.ArgumentParser):
         near = difflib.get_close_matches(option.lower(), known, n=1, cutoff=NEAR)
         hint = f"did you mean {known[near[0]]}?" if near else f"see {self.prog} --help"
         message = f"unrecognized arguments: {' '.join(words)}"
-        raise UsageError(message, hint=hint)
+        raise ReplayerError(message, hint=hint)
 
     def sections(self) -> Iterator[tuple[str, list[argparse.Action]]]:
         """Yield titles and arguments: words, common options, then those of each concern."""
@@ -191,13 +187,13 @@ def check_command(name: str) -> str:
     """Return the name of a command.
 
     Raises:
-        UsageError: There is none of that name; the hint names the nearest one.
+        ReplayerError: There is none of that name; the hint names the nearest one.
     """
     if name not in KNOWN:
         near = difflib.get_close_matches(name, KNOWN, n=1)
         hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(sorted(KNOWN))}"
         message = f"unknown command {name!r}"
-        raise UsageError(message, hint=hint)
+        raise ReplayerError(message, hint=hint)
     return name
 
 

@@ -42,7 +42,7 @@ def check_job_file(file: JobFile, device: Path | None) -> JobFile:
             None for a folder.
 
     Raises:
-        JobFileError: An option, an engine or a file name that may lead outside, with its line.
+        ReplayerError: An option, an engine or a file name that may lead outside, with its line.
     """
     return JobFile(file.source, tuple(_check_section(section, device) for section in file.sections))
 
@@ -194,7 +194,7 @@ def check_values(program: Program, file: JobFile) -> None:
     """Refuse the first option whose value fio does not take.
 
     Raises:
-        JobFileError: With file and line, and what fio says of it.
+        ReplayerError: With file and line, and what fio says of it.
         OutsideError: It does not answer.
     """
     words = [program.path, "--parse-only", "-"]

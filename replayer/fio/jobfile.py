@@ -21,10 +21,6 @@ _NAME = re.compile(r"[A-Za-z0-9_+ -][A-Za-z0-9_.+ -]{0,99}")
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-class JobFileError(ReplayerError):
-    """A job file that cannot be run as it is."""
-
-
 @dataclass(frozen=True)
 class JobFileLine:
     """A line of a file, for messages."""
@@ -36,9 +32,9 @@ class JobFileLine:
         """Raise the refusal of what stands there.
 
         Raises:
-            JobFileError: Always.
+            ReplayerError: Always.
         """
-        raise JobFileError(f"{self.file}:{self.line}: {problem}", hint=hint)
+        raise ReplayerError(f"{self.file}:{self.line}: {problem}", hint=hint)
 
 
 @dataclass(frozen=True)
@@ -97,7 +93,7 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
     """Parse a job file, with ``${NAME}`` replaced from the environment as fio does.
 
     Raises:
-        JobFileError: With file and line.
+        ReplayerError: With file and line.
     """
     if len(text) > MOST_BYTES:
         JobFileLine(source, 1).refuse(

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from replayer.errors import ReplayerError
 from replayer.fio.amounts import bytes_needed, depth, processes_at_once, seconds_needed
 from replayer.fio.checking import check_job_file
-from replayer.fio.jobfile import JobFile, JobFileError, parse_job_file
+from replayer.fio.jobfile import JobFile, parse_job_file
 from replayer.fio.writing import Scale, render_job_file, scaled
 
 GOLDEN = Path(__file__).parents[2] / "golden/fio"
@@ -28,7 +29,7 @@ def test_a_file_that_could_lead_outside_is_refused_with_its_line(path: Path) -> 
     text = path.read_text()
     found = re.search(r"; refused in line (\d+): (.*)", text)
     assert found is not None
-    with pytest.raises(JobFileError) as refusal:
+    with pytest.raises(ReplayerError) as refusal:
         check(text, "x.fio")
     assert str(refusal.value).startswith(f"x.fio:{found[1]}: ")
     assert found[2] in str(refusal.value)
@@ -53,7 +54,7 @@ def test_options_of_global_sections_come_before_those_of_the_job() -> None:
 def test_the_name_of_a_global_section_is_no_jobs_name_as_with_fio() -> None:
     (job,) = check("[global]\nname=fio-rand-read\nsize=1m\n[file1]\nrw=read\n").sections
     assert (job.name, job.value("name")) == ("file1", None)
-    with pytest.raises(JobFileError, match="name is not supported"):
+    with pytest.raises(ReplayerError, match="name is not supported"):
         check("[file1]\nname=other\n")
 
 
@@ -146,13 +147,13 @@ def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> No
     parsed = parse_job_file("[a]\nrw=read\nfilename=/dev/vdz\n", "x.fio", {})
     checked = check_job_file(parsed, Path("/dev/vdz"))
     assert "filename=/dev/vdz" in render_job_file(checked, Path("/dev/vdz")).splitlines()
-    with pytest.raises(JobFileError, match="is not the target"):
+    with pytest.raises(ReplayerError, match="is not the target"):
         check_job_file(parsed, Path("/dev/vdy"))
 
 
 def test_a_job_on_a_device_has_no_folder_that_fio_would_put_before_its_name() -> None:
     parsed = parse_job_file("[a]\nrw=read\ndirectory=.\n", "x.fio", {})
-    with pytest.raises(JobFileError, match="a device has no folders"):
+    with pytest.raises(ReplayerError, match="a device has no folders"):
         check_job_file(parsed, Path("/dev/vdz"))
 
 
