@@ -424,5 +424,5 @@ def service_of(mount: MountFacts) -> Service:
 
 def _options_of(mount: MountFacts) -> Options:
     """Return the options of a mount and of its file system together."""
-    pairs = (option.partition("=") for option in (*mount.options, *mount.super_options))
+    pairs = (option.partition("=") for option in mount.all_options)
     return Options({name: value for name, _, value in pairs})

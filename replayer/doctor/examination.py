@@ -8,7 +8,8 @@ from replayer.doctor.advice import Advice, Service, advise, service_of
 from replayer.doctor.probe import Probe, clean_command
 from replayer.measure.facts import Frozen, MountFacts, collect_facts
 from replayer.measure.guarantee import Guarantee, guarantee_of
-from replayer.measure.units import format_bytes, format_count, format_time_ns
+from replayer.measure.units import format_bytes, format_count
+from replayer.report.figures import show_time
 from replayer.report.style import PLAIN, Style, fold
 from replayer.run.interruption import Interruption
 from replayer.run.watchdog import ask
@@ -86,7 +87,7 @@ def render_examination(found: Examination, style: Style = PLAIN) -> str:
 
 def _facts(found: Examination) -> Iterator[str]:
     mount = found.mount
-    options = ",".join(dict.fromkeys((*mount.options, *mount.super_options)))
+    options = ",".join(mount.all_options)
     kind = mount.filesystem if found.service == "other" else f"{mount.filesystem} ({found.service})"
     yield f"{mount.path}: {kind}"
     yield _row("mounted", f"{mount.source} on {mount.mount_point}")
@@ -136,7 +137,7 @@ def _timed(probe: Probe) -> Iterator[str]:
     yield f"probe: one user for {probe.seconds:.3g} s; new files, caches as they are"
     yield f"  {'':24}{'count':>9}{'errors':>8}{'p50':>10}{'p95':>10}{'max':>10}"
     for op in probe.ops:
-        times = "".join(f"{_time(time):>10}" for time in (op.p50_ns, op.p95_ns, op.max_ns))
+        times = "".join(f"{show_time(time):>10}" for time in (op.p50_ns, op.p95_ns, op.max_ns))
         yield f"  {op.name:24}{format_count(op.count):>9}{format_count(op.errors):>8}{times}"
     for op in probe.ops:
         if op.errors:
@@ -146,7 +147,3 @@ def _timed(probe: Probe) -> Iterator[str]:
 
 def _row(label: str, text: str) -> str:
     return f"  {label:10}{text}"
-
-
-def _time(time_ns: int | None) -> str:
-    return "\N{EN DASH}" if time_ns is None else format_time_ns(time_ns)

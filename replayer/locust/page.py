@@ -83,11 +83,7 @@ class LocustHost:
             runner.exceptions = {}
 
     def open_run(self, request: RunRequest, observer: Observer) -> ControlledRun:
-        """Lay out a run.
-
-        Raises:
-            ReplayerError: Something refuses.
-        """
+        """Lay out a run."""
         if self._pool is None:
             return open_local_run(request, observer)
         return self._pool.open(request, observer)

@@ -54,11 +54,7 @@ class LocustSpawner:
         self.has_all = True
 
     def refuse_mixtures(self, plan: Plan, targets: int, rounds: int) -> None:
-        """Refuse a plan, or turns, that the users cannot take part in.
-
-        Raises:
-            ReplayerError: With what can be done instead.
-        """
+        """Refuse a plan, or turns, that the users cannot take part in."""
         users.refuse_mixtures(self._environment, plan, targets, rounds)
 
     def connect(self, context: UserContext) -> None:
@@ -70,11 +66,7 @@ class LocustSpawner:
         return LocustStats(self._environment, begin_epoch_ns, targets)
 
     def check(self) -> None:
-        """Refuse to go on where users that were asked for are not started.
-
-        Raises:
-            ReplayerError: What was raised, and where.
-        """
+        """Refuse to go on where users that were asked for are not started."""
         self._spawns.check()
 
     def native_users(self, counts: Mapping[str, int] | None = None) -> int:

@@ -97,6 +97,11 @@ class MountFacts(Frozen):
     mounted_s: int | None = None
     """For how long it is mounted; null: the kernel tells that of NFS alone."""
 
+    @property
+    def all_options(self) -> tuple[str, ...]:
+        """Those of the mount and of the file system, each once."""
+        return tuple(dict.fromkeys((*self.options, *self.super_options)))
+
 
 class Limits(Frozen):
     """Soft limits of the process, see getrlimit(2); null: unlimited."""

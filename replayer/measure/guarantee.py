@@ -47,7 +47,7 @@ def guarantee_of(mount: MountFacts) -> Guarantee:
     """Say what this mount promises; an unknown type promises nothing that is known."""
     rule = _RULES.get(mount.filesystem)
     if rule is not None:
-        return rule(frozenset(mount.options) | frozenset(mount.super_options))
+        return rule(frozenset(mount.all_options))
     if mount.filesystem.split(".")[0] in {"fuse", "fuseblk"}:
         return _fuse()
     return _UNKNOWN

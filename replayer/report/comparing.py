@@ -36,8 +36,7 @@ def _facts(sides: Sequence[Side]) -> Iterator[Difference]:
 
 def _options(sides: Sequence[Side]) -> Iterator[Difference]:
     """Yield the mount options that not all have, without those that all have."""
-    mounts = (side.target.mounts[0] for side in sides)
-    own = [dict.fromkeys((*mount.options, *mount.super_options)) for mount in mounts]
+    own = [side.target.mounts[0].all_options for side in sides]
     common = set(own[0]).intersection(*own[1:])
     values = tuple(
         ",".join(option for option in options if option not in common) or "none beside the common"

@@ -209,7 +209,7 @@ def _target(target: Target) -> Iterator[tuple[str, str]]:
 
 
 def _mount(mount: MountFacts) -> str:
-    options = ",".join(dict.fromkeys((*mount.options, *mount.super_options)))
+    options = ",".join(mount.all_options)
     age = "" if mount.mounted_s is None else f"mounted {format_about(mount.mounted_s)} before, "
     return (
         f"{mount.path}: {mount.filesystem} {mount.source} on {mount.mount_point} ({options}), {age}"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from replayer.errors import EXIT_INCONCLUSIVE
 from replayer.measure.summary import by_size
-from replayer.measure.units import AT_LEAST, format_count, format_number, format_time_ns
+from replayer.measure.units import AT_LEAST, format_count, format_number
 from replayer.report.claims import CLAIM_ROUNDS
-from replayer.report.figures import longest
+from replayer.report.figures import longest, show_time
 from replayer.report.first_screen import Note, answer_lines, fill_screen
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.study.flow import exit_code_of
@@ -184,10 +184,7 @@ def _lines(lines: Sequence[ResultLine], style: Style) -> Iterator[str]:
             line.target,
             format_count(line.count),
             format_count(line.errors),
-            *(
-                DASH if value is None else format_time_ns(value)
-                for value in (line.mean_ns, line.p50_ns, line.p95_ns)
-            ),
+            *map(show_time, (line.mean_ns, line.p50_ns, line.p95_ns)),
             longest(line.max_ns, is_bound=line.max_is_bound),
         ]
         for line in sorted(lines, key=lambda line: (order.index(line.transaction), line.target))
