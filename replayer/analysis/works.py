@@ -324,17 +324,8 @@ def find_modes(works: Iterable[Work]) -> Iterator[Modes]:
     for work in works:
         split = find_split(work.histogram)
         if split is not None:
-            yield Modes(
-                target=work.target.name,
-                subject=work.subject,
-                kind=work.kind,
-                transaction=work.transaction,
-                fast_ns=split.fast_ns,
-                slow_ns=split.slow_ns,
-                gap_ns=split.gap_ns,
-                fast_share=split.fast_share,
-                reading=_reading(work, split),
-            )
+            found = {**vars(work), **vars(split), "target": work.target.name}
+            yield Modes.made_of(found, reading=_reading(work, split))
 
 
 def _reading(work: Work, split: Split) -> str | None:

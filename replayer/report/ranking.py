@@ -55,14 +55,15 @@ class FigureKind:
     of: Callable[[_Entry], float | None]
 
 
-def _times(entry: _Entry) -> Statistics:
+def times_of(entry: _Entry) -> Statistics:
+    """Return the times of a transaction, or of an op."""
     return entry.latency if isinstance(entry, TransactionSummary) else entry.time
 
 
 FIGURES = (
-    FigureKind("p50", "ns", "lower", 50.0, lambda entry: _times(entry).p50_ns),
-    FigureKind("p95", "ns", "lower", 95.0, lambda entry: _times(entry).p95_ns),
-    FigureKind("p99", "ns", "lower", 99.0, lambda entry: _times(entry).p99_ns),
+    FigureKind("p50", "ns", "lower", 50.0, lambda entry: times_of(entry).p50_ns),
+    FigureKind("p95", "ns", "lower", 95.0, lambda entry: times_of(entry).p95_ns),
+    FigureKind("p99", "ns", "lower", 99.0, lambda entry: times_of(entry).p99_ns),
     FigureKind("throughput", "per_s", "higher", None, lambda entry: entry.throughput_per_s),
 )
 _PERCENTS = tuple(figure.percent for figure in FIGURES)
@@ -289,7 +290,7 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _EntrantFigures | None
     found = entrant.distributions.get((entrant.summary.index, kind, name))
     return _EntrantFigures(
         label=entrant.label,
-        samples=_times(whole).count,
+        samples=times_of(whole).count,
         values=tuple(figure.of(whole) for figure in FIGURES),
         rounds=tuple(tuple(f.of(entry) for f in FIGURES) for entry in each if entry is not None),
         resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),

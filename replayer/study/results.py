@@ -25,7 +25,6 @@ from replayer.measure.summarise import summarise
 from replayer.measure.summary import (
     Performance,
     RoundSummary,
-    Statistics,
     Summary,
     TargetSummary,
     TransactionSummary,
@@ -33,6 +32,7 @@ from replayer.measure.summary import (
 from replayer.report.claims import CLAIM_ROUNDS, Evidence, judge_difference
 from replayer.report.description import describe_judgement
 from replayer.report.findings import sentences
+from replayer.report.ranking import times_of
 from replayer.study.journal import Journal
 from replayer.study.model import Ranking, Ratio, Study, Table, TableColumn
 from replayer.verdict.judgement import Verdict, judge
@@ -346,7 +346,7 @@ def _bounds(table: Table, own: Mapping[str, Measured], name: str) -> Iterator[st
     for column in table.columns:
         target = _target(own.get(column.step), name)
         entry = None if target is None else _entry(target.overall, column.of)
-        if entry is not None and column.figure == "max" and _times(entry).max_is_bound:
+        if entry is not None and column.figure == "max" and times_of(entry).max_is_bound:
             yield column.title
 
 
@@ -358,7 +358,7 @@ def _target(found: Measured | None, name: str) -> TargetSummary | None:
 def _value_in(part: RoundSummary, column: TableColumn) -> float | None:
     """Return the figure of a column, in its unit; None where nothing was measured."""
     entry = _entry(part, column.of)
-    if entry is None or not (entry.count or _times(entry).max_is_bound):
+    if entry is None or not (entry.count or times_of(entry).max_is_bound):
         return None
     value = _figure(entry, column)
     return None if value is None else value * _UNITS[column.unit]
@@ -376,7 +376,7 @@ def _entry(part: RoundSummary, of: str | None) -> TransactionSummary | Performan
 
 
 def _figure(entry: TransactionSummary | Performance, column: TableColumn) -> float | None:
-    times, rate = _times(entry), entry.throughput_per_s
+    times, rate = times_of(entry), entry.throughput_per_s
     figures: dict[str, float | None] = {
         "rate": entry.rate_per_s,
         "throughput": rate,
@@ -390,10 +390,6 @@ def _figure(entry: TransactionSummary | Performance, column: TableColumn) -> flo
         "time_of_all": column.all / rate * 1e9 if column.all and rate else None,
     }
     return figures[column.figure]
-
-
-def _times(entry: TransactionSummary | Performance) -> Statistics:
-    return entry.latency if isinstance(entry, TransactionSummary) else entry.time
 
 
 def _stored(used: list[Measured], name: str) -> str | None:
