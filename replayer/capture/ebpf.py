@@ -17,16 +17,17 @@ from typing import Literal, TypedDict
 from replayer import _native
 from replayer.capture.calibration import Calibration, measure_probe
 from replayer.capture.ending import CommandEnder, Watch, passed_on, wait_for_end
-from replayer.capture.processes import has_ended, is_running
+from replayer.capture.processes import families_of, has_ended, is_running, read_state
 from replayer.capture.progress import Progress, say
 from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
-from replayer.capture.signals import Inbox
+from replayer.capture.signals import Inbox, Notice
 
 __all__ = ["RING_BYTES", "EbpfRecorder", "check_ebpf"]
 
 RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
 RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
+MOST_LOOKS = 10  # chosen: a program that starts others all the time is never seen whole at once
 _NOWHERE = "/dev/null"
 _ENOUGH = 1 << 40
 
@@ -171,6 +172,22 @@ class _Launched:
         return self._log.processes()
 
 
+class _Detacher:
+    """Lets go of the processes: they do not notice."""
+
+    def __init__(self, log: ProbeLog) -> None:
+        self._log = log
+        self._has_ended = False
+
+    def receive(self, _: Notice) -> None:
+        """End the recording."""
+        self._has_ended = True
+
+    def tick(self) -> bool:
+        """Go on until somebody ends it, or its log is full."""
+        return not self._has_ended and not self._log.is_full
+
+
 class EbpfRecorder:
     """Records with the probe in the kernel."""
 
@@ -221,15 +238,37 @@ class EbpfRecorder:
         return Recorded(status, child.pid, user_ns=None, remarks=tuple(remarks))
 
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
-        """Record running processes, until they end or somebody ends it."""
-        raise NotImplementedError
+        """Record running processes and their descendants, until they end or somebody ends it."""
+        family = families_of(pids)
+        states = read_state(family)
+        recording = self.log.open(self._ring_bytes)
+        recording.attach_to(family)
+        for _ in range(MOST_LOOKS):  # those that started between the look at them and the attaching
+            missed = [pid for pid in families_of(pids) if pid not in family]
+            if not missed:
+                break
+            recording.attach_to(missed)
+            family += missed
+        watch = Watch(self.log, inbox, progress)
+        wait_for_end(lambda: not self.log.live(), watch, _Detacher(self.log))
+        remarks: list[str] = []
+        self._finish(None, remarks)
+        return Recorded(
+            status=0,
+            first_process=pids[0],
+            user_ns=None,
+            remarks=tuple(remarks),
+            states=states,
+            tells_open_files=True,
+        )
 
-    def _finish(self, status: int, remarks: list[str]) -> None:
+    def _finish(self, status: int | None, remarks: list[str]) -> None:
         self.log.bound()
         is_full, reason = self.log.is_full, self.log.reason
         self.log.stop()
         if self.log.trouble is not None:
-            say(f"the command ended with exit status {status}")
+            if status is not None:
+                say(f"the command ended with exit status {status}")
             raise LostLogError(self.log.path, reason)
         if is_full:
             remarks.append(f"the log {reason}: later calls were not recorded")

@@ -7,6 +7,7 @@ kept, whatever happens afterwards.
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,13 +21,18 @@ from replayer.capture.compilation import (
     way_to_compile,
     write_prelude,
 )
-from replayer.capture.ebpf import EbpfRecorder
+from replayer.capture.ebpf import EbpfRecorder, check_ebpf
 from replayer.capture.order import Attach, CaptureOrder, RecordedCommand, RecorderChoice
-from replayer.capture.processes import ProcessState, read_own_state
+from replayer.capture.processes import (
+    ProcessState,
+    ancestors_of,
+    is_running,
+    read_own_state,
+)
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recorder import Recorded, Recorder
-from replayer.capture.recording import StraceRecorder, family_to_attach
-from replayer.capture.refusal import NothingRecordedError
+from replayer.capture.recording import StraceRecorder
+from replayer.capture.refusal import NothingRecordedError, TracerError
 from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RecorderState, RootState, Sidecar, TimeState, read_time
 from replayer.capture.signals import Inbox
@@ -38,6 +44,20 @@ from replayer.measure.units import format_bytes, format_count
 from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
+
+
+def check_processes(pids: Sequence[int]) -> None:
+    """Make sure that processes can be recorded.
+
+    Raises:
+        ReplayerError: There is no such process, or recording it would record this program.
+    """
+    for pid in pids:
+        if not is_running(pid):
+            raise ReplayerError(f"-p {pid}: no such process", hint="find it with: pgrep -a NAME")
+        if pid in ancestors_of(os.getpid()):
+            message = f"-p {pid}: this program is a descendant of it and would record itself"
+            raise ReplayerError(message, hint="start the capture from another terminal")
 
 
 def check_command(name: str) -> None:
@@ -126,6 +146,17 @@ def choose_recorder(order: CaptureOrder, folder: Path) -> Recorder:
     """
     if order.recorder is RecorderChoice.STRACE:
         return StraceRecorder(folder, order.limit_bytes)
+    if order.recorder is RecorderChoice.EBPF:
+        return EbpfRecorder(folder, order.limit_bytes)
+    if isinstance(order.what, RecordedCommand) and order.what.rehearsals:
+        say("recording with strace: --rehearse corrects its pauses; those of eBPF need none")
+        return StraceRecorder(folder, order.limit_bytes)
+    try:
+        check_ebpf()
+    except TracerError as error:
+        say(f"recording with strace: {error} ({error.hint})")
+        return StraceRecorder(folder, order.limit_bytes)
+    say("recording with eBPF")
     return EbpfRecorder(folder, order.limit_bytes)
 
 
@@ -161,7 +192,7 @@ def _run_untraced(job: _Capture, what: RecordedCommand) -> UntracedRuns | None:
 
 
 def _attach(job: _Capture, what: Attach) -> _Done:
-    family_to_attach(what.pids)
+    check_processes(what.pids)
     measured = job.recorder.calibrate("attached")
     before = _look(job, (), measured)
     with Inbox() as inbox:
@@ -218,7 +249,8 @@ def _compile(job: _Capture, done: _Done) -> tuple[Sidecar, dict[str, Any]]:
     sidecar = _describe(job, done)
     job.staging.sidecar.write_text(sidecar.model_dump_json(indent=1) + "\n", encoding="utf-8")
     roots = [root.absolute for root in job.roots]
-    write_prelude(job.staging.prelude, done.before.states, done.before.time, roots)
+    known = () if done.recording.tells_open_files else done.before.states
+    write_prelude(job.staging.prelude, known, done.before.time, roots)
     compilation = Compilation(
         known=_known(job, done.before.states),
         note=_note(job.order),

@@ -6,7 +6,7 @@ Reading /proc races with the processes: what has gone in between is left out. No
 import os
 import stat
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replayer.measure.facts import Frozen
@@ -18,6 +18,7 @@ __all__ = [
     "ProcessState",
     "ancestors_of",
     "computed_below",
+    "families_of",
     "family_of",
     "has_ended",
     "is_running",
@@ -79,6 +80,11 @@ def family_of(pid: int) -> list[int]:
     for member in family:
         family.extend(children[member])
     return family
+
+
+def families_of(pids: Sequence[int]) -> list[int]:
+    """Return processes and their descendants, each once, parents before children."""
+    return list(dict.fromkeys(member for pid in pids for member in family_of(pid)))
 
 
 def ancestors_of(pid: int) -> list[int]:

@@ -39,6 +39,7 @@ class Recorded:
         remarks: What the user must know about the recording, a sentence each.
         words: The command line that recorded; empty if none did.
         states: The processes that were attached to, as they were when that began.
+        tells_open_files: Whether the log itself tells what these had open.
     """
 
     status: int
@@ -47,6 +48,7 @@ class Recorded:
     remarks: tuple[str, ...]
     words: tuple[str, ...] = ()
     states: tuple[ProcessState, ...] = ()
+    tells_open_files: bool = False
 
 
 class Recorder(Protocol):

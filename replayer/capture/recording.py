@@ -22,8 +22,8 @@ from replayer.capture.ending import CommandEnder, Watch, passed_on, send_signal,
 from replayer.capture.log import StraceLog
 from replayer.capture.positions import Positions
 from replayer.capture.processes import (
-    ancestors_of,
     computed_below,
+    families_of,
     family_of,
     has_ended,
     is_running,
@@ -42,38 +42,20 @@ from replayer.capture.strace import (
     probe_words,
     try_strace,
 )
-from replayer.errors import ReplayerError
 from replayer.supervisor import follow
 
-__all__ = ["StraceRecorder", "StraceWatch", "family_to_attach", "record_attached", "record_command"]
+__all__ = ["StraceRecorder", "StraceWatch", "record_attached", "record_command"]
 
 SETTLED_NS = 10**9  # chosen: attaching to hundreds of processes takes less
 DETACH_NS = 60 * 10**9  # chosen: a process that hangs in the kernel cannot be let go of before
 
 
-def family_to_attach(pids: Sequence[int]) -> list[int]:
-    """Return processes and their descendants, each once.
-
-    Raises:
-        ReplayerError: There is no such process, or recording it would record this program.
-        TracerError: One of them is traced by somebody else.
-    """
-    return list(dict.fromkeys(member for pid in pids for member in _family(pid)))
-
-
-def _family(pid: int) -> list[int]:
-    if not is_running(pid):
-        raise ReplayerError(f"-p {pid}: no such process", hint="find it with: pgrep -a NAME")
-    if pid in ancestors_of(os.getpid()):
-        message = f"-p {pid}: this program is a descendant of it and would record itself"
-        raise ReplayerError(message, hint="start the capture from another terminal")
-    family = family_of(pid)
+def _check_untraced(family: Sequence[int]) -> None:
     for member in family:
         tracer = tracer_of(member)
         if tracer:
-            message = f"-p {pid}: process {member} is already traced by process {tracer}"
+            message = f"-p: process {member} is already traced by process {tracer}"
             raise TracerError(message, hint="only one program can trace a process")
-    return family
 
 
 @dataclass(frozen=True)
@@ -294,7 +276,8 @@ class StraceRecorder:
 
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
         """Have strace attach to processes and their descendants, until somebody ends it."""
-        family = family_to_attach(pids)
+        family = families_of(pids)
+        _check_untraced(family)
         words = attach_words(self._strace, self.log.path, family)
         positions = Positions(read_state(family))
         errors = self._folder / "strace.err"

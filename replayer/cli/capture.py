@@ -196,6 +196,11 @@ def _what(arguments: argparse.Namespace) -> RecordedCommand | Attach:
             "--rehearse runs the command repeatedly, and -p has no command",
             hint="leave --rehearse out, or give the command after --",
         )
+    if arguments.rehearse and arguments.recorder == RecorderChoice.EBPF.value:
+        raise ReplayerError(
+            "--rehearse corrects the pauses of strace, and those of eBPF need no correction",
+            hint="leave --rehearse out, or record with --recorder strace",
+        )
     if arguments.prepare is not None and not arguments.rehearse:
         raise ReplayerError(
             "--prepare has no effect without --rehearse",

@@ -129,3 +129,41 @@ def test_a_limit_stops_the_recording_and_not_the_command(shell: Shell) -> None:
     assert (done.code, done.out) == (0, "to the end\n")
     assert "the log has reached 2,000,000 bytes: later calls were not recorded" in done.err
     assert load(shell, "trace/capture.json")["recorder"]["log_bytes"] <= 2_000_100
+
+
+SERVICE = """
+import os, time
+file = os.open("root/log", os.O_CREAT | os.O_RDWR)
+os.write(file, b"0123456789" * 10)
+os.lseek(file, 30, 0)
+open("ready", "w").close()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+os.read(file, 7)
+os.stat("root/log")
+open("done", "w").close()
+os.read(os.pipe()[0], 1)
+"""
+
+
+def test_a_running_process_is_recorded_and_goes_on_unharmed(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    with subprocess.Popen([sys.executable, "-c", SERVICE], cwd=shell.home) as service:
+        try:
+            until((shell.home / "ready").exists)
+            pid = str(service.pid)
+            words = ("capture", "--recorder", "ebpf", "-o", "trace", "--root", "root", "-p", pid)
+            process = shell.start(*words, within=("setsid",))
+            until(lambda: [*shell.home.glob(".trace.capture-*/log.bpf")])
+            time.sleep(1)
+            (shell.home / "go").touch()
+            until((shell.home / "done").exists)
+            os.kill(process.pid, signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+            assert service.poll() is None
+        finally:
+            service.kill()
+    counts = load(shell)["counts"]
+    assert counts["ops"] == {"inherit": 1, "read": 1, "stat": 1}
+    assert counts["calls_cut"] == {"cut by the end of the log": 1}  # the pipe's

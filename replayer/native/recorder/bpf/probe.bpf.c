@@ -228,7 +228,7 @@ INLINE void emit_file(struct task_struct *task, u32 fd, struct file *file, char 
 	u64 *to;
 
 	none.start_ns = now;
-	r = begin(&none, task->tgid, NUMBERS + (u64)room, FILE);
+	r = begin(&none, task->pid, NUMBERS + (u64)room, FILE);
 	if (!r) {
 		lose(now);
 		return;

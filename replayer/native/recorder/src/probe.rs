@@ -20,8 +20,12 @@ const POINTS: [(&str, &str); 5] = [
     ("on_return", "sys_exit"),
     ("on_enter", "sys_enter"),
 ];
-/// Programs that go through all tasks once.
-const WALKS: [&str; 2] = ["attach_tasks", "tell_pending"];
+/// Programs that go through all tasks, or all their open files, once.
+const WALKS: [(&str, &str); 3] = [
+    ("attach_tasks", "task"),
+    ("tell_pending", "task"),
+    ("tell_files", "task_file"),
+];
 
 /// The loaded probe. It detaches when it is dropped, or this process ends.
 pub(crate) struct Probe {
@@ -66,9 +70,9 @@ impl Probe {
             .map_max_entries("ring", ring_bytes)
             .load(OBJECT)
             .map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
-        for name in WALKS {
+        for (name, over) in WALKS {
             let program: &mut Iter = program(&mut ebpf, name)?;
-            let loaded = program.load("task", &btf);
+            let loaded = program.load(over, &btf);
             loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
         }
         let mut links = Vec::new();
@@ -118,16 +122,29 @@ impl Probe {
         })
     }
 
-    /// Record all threads of processes that run.
+    /// Record all threads of processes that run, and have the ring tell what they have open.
     pub(crate) fn attach_to(&mut self, processes: &[u32]) -> Result<(), RecorderError> {
+        self.want(processes, true)?;
+        self.walk("attach_tasks")?;
+        // A thread that was just being made.
+        self.walk("attach_tasks")?;
+        self.walk("tell_files")?;
+        self.want(processes, false)
+    }
+
+    fn want(&mut self, processes: &[u32], is_wanted: bool) -> Result<(), RecorderError> {
         let wanted = self.ebpf.map_mut("wanted").ok_or(RecorderError::Ended)?;
         let wanted = HashMap::<_, u32, u32>::try_from(wanted);
         let mut wanted = wanted.map_err(|error| RecorderError::refused("wanted", &error))?;
         for process in processes {
-            let inserted = wanted.insert(process, 1, 0);
-            inserted.map_err(|error| RecorderError::refused("wanted", &error))?;
+            let done = if is_wanted {
+                wanted.insert(process, 1, 0)
+            } else {
+                wanted.remove(process)
+            };
+            done.map_err(|error| RecorderError::refused("wanted", &error))?;
         }
-        self.walk("attach_tasks")
+        Ok(())
     }
 
     /// Detach, and have the ring tell of calls that have not returned.

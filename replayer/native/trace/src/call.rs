@@ -271,6 +271,8 @@ pub(crate) enum Kind<'a> {
         offset: i64,
         /// Of a file that had been removed: its size, and which one it was.
         gone: Option<Gone>,
+        /// Which open description it is, where that is known: several descriptors may share it.
+        description: Option<i64>,
     },
     /// `F_SETFD`, FIOCLEX and the like: an op, and state.
     SetOnExec {

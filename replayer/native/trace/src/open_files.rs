@@ -3,6 +3,7 @@
 use crate::paths::PathId;
 use crate::tree::NodeId;
 use crate::tree::listings::Listing;
+use rustc_hash::FxHashMap;
 
 #[derive(Debug, Clone)]
 #[allow(
@@ -39,6 +40,8 @@ pub(crate) struct OpenFiles {
     open: Vec<Option<Description>>,
     free: Vec<u32>,
     next_slot: u32,
+    /// Those that were open before the log, by the numbers that it gives to descriptions.
+    pub(crate) inherited: FxHashMap<i64, u32>,
 }
 
 impl OpenFiles {

@@ -156,7 +156,7 @@ impl Tracker {
         call: &Call<'_>,
         file: FileArg<'_>,
         (flags, offset): (i64, i64),
-        gone: Option<Gone>,
+        (gone, number): (Option<Gone>, Option<i64>),
     ) {
         if let Some(gone) = gone {
             self.hold_stand_in(call.task, file, gone);
@@ -166,6 +166,9 @@ impl Tracker {
             return;
         };
         self.counts.followed.add(call.name);
+        self.files
+            .inherited
+            .extend(number.map(|number| (number, id)));
         let Some(description) = self.files.get_mut(id) else {
             return;
         };
@@ -186,6 +189,24 @@ impl Tracker {
             self.tasks
                 .set_on_exec(call.task, file.number, OnExec::Close);
         }
+    }
+
+    /// A descriptor of a description that was inherited already: of the same process or another.
+    pub(crate) fn inherited_once_more(
+        &mut self,
+        call: &Call<'_>,
+        file: FileArg<'_>,
+        id: u32,
+        flags: i64,
+    ) {
+        self.counts.followed.add(call.name);
+        self.files.hold(id);
+        let on_exec = if flags & O_CLOEXEC != 0 {
+            OnExec::Close
+        } else {
+            OnExec::Keep
+        };
+        self.hold_new(call.task, file.number, FdTarget::Inside(id), on_exec);
     }
 
     /// A descriptor was given out. If it was thought to be in use, its end was not seen.

@@ -139,7 +139,11 @@ impl Tracker {
                 flags,
                 offset,
                 gone,
-            } => self.inherited(call, *file, (*flags, *offset), *gone),
+                description,
+            } => match description.and_then(|one| self.files.inherited.get(&one).copied()) {
+                Some(id) => self.inherited_once_more(call, *file, id, *flags),
+                None => self.inherited(call, *file, (*flags, *offset), (*gone, *description)),
+            },
             Kind::CloseRange { .. } | Kind::Unshare { .. } if value.is_some() => {
                 self.parted(call)?;
             }

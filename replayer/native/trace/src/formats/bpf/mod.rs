@@ -3,6 +3,7 @@
 //! So there is one decoder for each call, and one search for the order of calls that overlapped. The records say more: every time is exact,
 //! and none is missing that the recorder does not know of.
 
+mod attached;
 mod record;
 mod shape;
 mod source;

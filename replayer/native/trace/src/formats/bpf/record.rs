@@ -22,6 +22,13 @@ pub enum RecordKind {
     Pending,
     /// The recording ended: how many records were lost, and when the first of them.
     End,
+    /// The task is recorded from now on: its process.
+    Attached,
+    /// What a process had open then: descriptor, position, flags, which description, and size and number of its inode; the result is the
+    /// file's mode.
+    File,
+    /// All open files have been told.
+    Looked,
 }
 
 /// Flags of a record.
@@ -101,6 +108,9 @@ impl<'a> Record<'a> {
                 3 => RecordKind::Exit,
                 4 => RecordKind::Pending,
                 5 => RecordKind::End,
+                6 => RecordKind::Attached,
+                7 => RecordKind::File,
+                8 => RecordKind::Looked,
                 _ => return None,
             },
             flags,

@@ -1,5 +1,6 @@
-//! A first look through a recording: calls that took long, and where the recording ends.
+//! A first look through a recording: calls that took long, what was open at its begin, and where it ends.
 
+use super::attached::Attachments;
 use super::record::{Record, RecordKind};
 use super::source::Records;
 use crate::error::TraceError;
@@ -18,6 +19,7 @@ pub(super) struct Survey {
     pub(super) lost: u64,
     /// The recorder has ended the recording itself.
     pub(super) is_whole: bool,
+    pub(super) attached: Attachments,
 }
 
 /// A call whose begin was long before its record.
@@ -50,6 +52,10 @@ impl Survey {
                     survey.end_at(record.number_at(1));
                 }
                 break;
+            }
+            survey.attached.take(&record);
+            if matches!(record.kind, RecordKind::File | RecordKind::Looked) {
+                continue;
             }
             if let Some(known_ns) = take_turn(&mut turns, &record) {
                 survey.lost = survey.lost.max(1);

@@ -56,7 +56,7 @@ pub(super) struct LogText {
 
 impl LogText {
     pub(super) fn of(records: Records, survey: Survey) -> Self {
-        Self {
+        let mut text = Self {
             records,
             survey,
             calls: by_number(),
@@ -72,7 +72,11 @@ impl LogText {
             programs: FxHashMap::default(),
             text: Vec::new(),
             at: 0,
-        }
+        };
+        text.survey
+            .attached
+            .write(&mut text.text, text.records.offset_ns);
+        text
     }
 
     fn keep(&mut self, bytes: &[u8], task: u32) -> usize {
@@ -131,9 +135,6 @@ impl LogText {
             let Some(record) = Record::read(&bytes) else {
                 continue;
             };
-            if record.flags & BEGUN_BEFORE != 0 {
-                continue;
-            }
             let slot = self.keep(&bytes, record.task);
             self.open.insert(record.task, slot);
             self.push(start_ns, false, slot);
@@ -177,8 +178,8 @@ impl LogText {
                 let slot = self.keep(bytes, task);
                 self.push(record.start_ns, false, slot);
             }
-            RecordKind::Pending => {}
             RecordKind::End => self.has_ended = true,
+            RecordKind::Pending | RecordKind::Attached | RecordKind::File | RecordKind::Looked => {}
         }
     }
 
@@ -291,6 +292,12 @@ impl LogText {
         else {
             return;
         };
+        if record.flags & BEGUN_BEFORE != 0 {
+            // All of it is there but its begin.
+            let _ = write!(self.text, "{}(", call.name);
+            self.write_rest(record, Part::All);
+            return;
+        }
         let _ = write!(self.text, "<... {} resumed>", call.name);
         let part = if slot.is_unfinished {
             Part::Return
@@ -354,7 +361,7 @@ impl LogText {
                     let _ = writeln!(self.text, "+++ superseded by execve in pid {before} +++");
                 }
             }
-            RecordKind::Call | RecordKind::Pending | RecordKind::End => {}
+            _ => {}
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A record in the words of strace, which its importer reads: every argument is decoded in one place, there.
 
 use super::record::{
-    PART, PATH_FAULT, PATH_NULL, Record, SECOND_FAULT, SECOND_NULL, i64_at, u32_at, u64_at,
+    BEGUN_BEFORE, PART, PATH_FAULT, PATH_NULL, Record, SECOND_FAULT, SECOND_NULL, i64_at, u32_at,
+    u64_at,
 };
 use super::shape::is_number;
 use super::table::RecordedCall;
@@ -96,7 +97,7 @@ fn write_path(out: &mut Vec<u8>, record: &Record<'_>, place: usize) -> bool {
 }
 
 /// A string between quotes, with an octal escape for all but plain ASCII.
-fn write_string(out: &mut Vec<u8>, text: &[u8]) {
+pub(super) fn write_string(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
     for &byte in text {
         if matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\' | b'<' | b'>') {
@@ -248,10 +249,18 @@ pub(super) fn write_result(out: &mut Vec<u8>, record: &Record<'_>, made: Option<
         record.duration_ns / 1_000_000_000,
         record.duration_ns % 1_000_000_000,
     );
+    let is_begun_before = record.flags & BEGUN_BEFORE != 0;
     let _ = done
         .and_then(|()| match own {
             Some(own) => write!(out, " /* {own} in strace's PID NS */"),
             None => Ok(()),
         })
-        .and_then(|()| writeln!(out, " <{seconds}.{part:09}>"));
+        .and_then(|()| {
+            if is_begun_before {
+                // How long it had taken before is not known.
+                writeln!(out)
+            } else {
+                writeln!(out, " <{seconds}.{part:09}>")
+            }
+        });
 }

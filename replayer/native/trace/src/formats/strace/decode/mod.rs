@@ -144,7 +144,7 @@ fn getcwd<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(string(call.arg(0)).map_or(Kind::Other, Kind::Getcwd))
 }
 
-/// What `replayer capture` writes before strace's own lines.
+/// What `replayer capture` writes before strace's own lines, and what recordings with eBPF begin with.
 fn inherited<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Inherited {
         file: file(call.arg(0))?,
@@ -153,6 +153,7 @@ fn inherited<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         gone: number(call.arg(3))
             .zip(number(call.arg(4)))
             .map(|(size, inode)| Gone { size, inode }),
+        description: number(call.arg(5)),
     })
 }
 

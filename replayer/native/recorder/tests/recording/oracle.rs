@@ -1,78 +1,11 @@
 //! Both recorders tell the same of the same commands: strace is the oracle.
-#![cfg(target_arch = "x86_64")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    clippy::print_stderr,
-    clippy::disallowed_methods,
-    reason = "a test that cannot go on fails, and says why it is left out"
-)]
-
-use replayer_recorder::{Recorder, RecorderError};
-use replayer_trace::{Event, NamedPath, Op, Request, Trace, import};
-use std::collections::HashMap;
+use crate::common::{Deeds, Told, command, lay_out, record_with_probe, scratch, told};
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 /// The calls that a capture has strace record, and how it has them written.
 const STRACE: &str = "-f -q --absolute-timestamps=format:unix,precision:ns --syscall-times=ns -y --decode-pids=pidns -s 256 -e signal=none \
     -e trace=%file,%desc,%process,?close_range,?chroot,?umask,?sync,?syncfs,?accept,?accept4,?bind,?socketpair,?futex";
-
-/// A folder with a few files, the same each time.
-fn lay_out(home: &Path) {
-    let root = home.join("r");
-    let _ = fs::remove_dir_all(&root);
-    fs::create_dir_all(root.join("src/deep/er")).unwrap();
-    for number in 0..6 {
-        fs::write(
-            root.join(format!("src/f{number}")),
-            vec![b'x'; number * 3000],
-        )
-        .unwrap();
-    }
-    fs::write(root.join("src/deep/er/leaf"), "leaf\n").unwrap();
-    symlink("f1", root.join("src/link")).unwrap();
-    symlink("nowhere", root.join("src/dangling")).unwrap();
-}
-
-fn command(home: &Path, words: &[&str]) -> Command {
-    let mut command = Command::new(words[0]);
-    command.args(&words[1..]).current_dir(home);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-        .env("LC_ALL", "C")
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("PYTHONHASHSEED", "0");
-    command
-}
-
-/// None where this machine lets no probe in.
-fn record_with_probe(home: &Path, words: &[&str]) -> Option<PathBuf> {
-    let log = home.join("log.bpf");
-    let mut recorder = match Recorder::open(&log, 16 << 20, u64::MAX) {
-        Err(RecorderError::Unusable { reason, need }) => {
-            eprintln!("skipped: {reason}; needed: {need}");
-            return None;
-        }
-        other => other.unwrap(),
-    };
-    recorder.arm().unwrap();
-    let mut child = command(home, words).spawn().unwrap();
-    child.wait().unwrap();
-    while recorder.progress().unwrap().live > 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    recorder.finish().unwrap();
-    assert_eq!(recorder.progress().unwrap().lost, 0);
-    Some(log)
-}
 
 fn record_with_strace(home: &Path, words: &[&str]) -> Option<PathBuf> {
     let log = home.join("log.strace");
@@ -91,117 +24,9 @@ fn record_with_strace(home: &Path, words: &[&str]) -> Option<PathBuf> {
     Some(log)
 }
 
-/// What a thread did, in its order: without times.
-type Deeds = Vec<String>;
-
-/// All that two recordings of one command must have in common.
-#[derive(Debug, PartialEq, Eq)]
-struct Told {
-    threads: Vec<Deeds>,
-    tree: Vec<String>,
-    not_understood: u64,
-}
-
-fn told(home: &Path, log: &Path, format: &str) -> Told {
-    let target = home.join(format!("trace-{format}"));
-    let _ = fs::remove_dir_all(&target);
-    let options = format!(
-        r#"{{"aliases": [], "format": "{format}", "manifest": null, "directories": [[null, "{}"]], "umasks": [[null, 18]],
-            "windows": [], "marker": "/replayer/request/", "call_ns": 0, "gap_ns": 0, "probed": null, "method": "", "computed": null,
-            "keep": "needed", "strict": true, "note": ""}}"#,
-        home.display()
-    );
-    let request = Request {
-        files: vec![log.to_owned()],
-        target: target.clone(),
-        roots: vec![home.join("r").to_str().unwrap().into()],
-        ..serde_json::from_str(&options).unwrap()
-    };
-    let document = import(&request, &mut |_| true).unwrap();
-    let document: serde_json::Value = serde_json::from_str(&document).unwrap();
-    let trace = Trace::open(&target).unwrap();
-    let paths = trace.paths().unwrap();
-    let mut threads: HashMap<u32, Deeds> = HashMap::new();
-    let mut files: HashMap<u32, String> = HashMap::new();
-    let mut events = trace.tables().events(0).unwrap();
-    while let Some((_, event)) = events.next_event().unwrap() {
-        // Which of two processes lets a description go last is chance.
-        if event.op == Op::CloseExit {
-            continue;
-        }
-        let deed = describe(&event, &paths, &mut files);
-        threads.entry(event.thread).or_default().push(deed);
-    }
-    let mut threads: Vec<Deeds> = threads.into_values().collect();
-    threads.sort();
-    let entries = trace.tree().unwrap();
-    let mut tree: Vec<String> = entries
-        .iter()
-        .map(|entry| {
-            format!(
-                "{} {} {} {:?}",
-                name_of(&paths, Some(entry.path)),
-                entry.kind,
-                entry.size,
-                entry.mode
-            )
-        })
-        .collect();
-    tree.sort();
-    Told {
-        threads,
-        tree,
-        not_understood: document["counts"]["lines_not_understood"].as_u64().unwrap(),
-    }
-}
-
-fn name_of(paths: &[NamedPath], path: Option<u32>) -> String {
-    path.map_or_else(String::new, |path| {
-        String::from_utf8_lossy(&paths[path as usize].path).into_owned()
-    })
-}
-
-fn describe(event: &Event, paths: &[NamedPath], files: &mut HashMap<u32, String>) -> String {
-    let path = name_of(paths, event.path);
-    if let (Op::Open, Some(file)) = (event.op, event.file) {
-        files.insert(file, path.clone());
-    }
-    let file = |slot: Option<u32>| {
-        slot.and_then(|slot| files.get(&slot).cloned())
-            .unwrap_or_default()
-    };
-    // An address of a mapping is another one each time.
-    let result = if event.op == Op::Mmap && event.result > 0 {
-        1
-    } else {
-        event.result
-    };
-    format!(
-        "{} {path} {} on {} {} flags {:?} mode {:?} size {:?} at {:?} entries {:?} owner {:?} {:?} text {:?} = {result}",
-        if event.op == Op::CloseDup {
-            Op::Close
-        } else {
-            event.op
-        }
-        .name(),
-        name_of(paths, event.to_path),
-        file(event.file),
-        file(event.to_file),
-        event.flags,
-        event.mode,
-        event.size,
-        event.offset,
-        event.entries,
-        event.uid,
-        event.gid,
-        event.text.as_deref().map(String::from_utf8_lossy),
-    )
-}
-
 /// Record a command twice, each time from the same state, and hold the recordings against each other.
 fn same(name: &str, words: &[&str]) {
-    let home = std::env::temp_dir().join(format!("replayer-oracle-{}-{name}", std::process::id()));
-    fs::create_dir_all(&home).unwrap();
+    let home = scratch(name);
     lay_out(&home);
     let Some(probe) = record_with_probe(&home, words) else {
         return;
@@ -350,6 +175,50 @@ if os.fork() == 0:
     os.execv("/bin/cat", ["cat", "f1", "f2"])
 os.wait()
 os.write(again, b"the last")
+"#,
+    );
+}
+
+#[test]
+fn of_long_paths_and_many_vectors_both_recorders_tell_the_same() {
+    same_of_python(
+        "long",
+        r#"
+import os
+os.chdir("r")
+for _ in range(18):
+    os.mkdir("d" * 200)
+    os.chdir("d" * 200)
+os.chdir("../" * 18)
+deep = "/".join(["d" * 200] * 18)
+os.stat(deep); os.rename(deep, deep[:-1]); os.symlink(deep, "src/long"); os.readlink("src/long")
+file = os.open(deep[:-1] + "/file", os.O_CREAT | os.O_RDWR)
+os.writev(file, [b"x" * 3] * 1024); os.lseek(file, 0, 0); os.readv(file, [bytearray(2) for _ in range(17)])
+for length in (126, 127, 128, 129, 255):
+    try:
+        os.stat("n" * length)
+    except OSError:
+        pass
+"#,
+    );
+}
+
+#[test]
+fn of_children_that_borrow_memory_and_threads_that_execute_both_recorders_tell_the_same() {
+    same_of_python(
+        "exec",
+        r#"
+import os, threading
+os.chdir("r")
+file = os.open("src/f1", os.O_RDONLY); os.set_inheritable(file, True)
+shut = os.open("src/f2", os.O_RDONLY)
+child = os.posix_spawn("/bin/cat", ["cat", "src/f3"], os.environ)
+os.waitpid(child, 0)
+def replace():
+    os.stat("src/f4")
+    os.execv("/bin/cat", ["cat", "src/f5"])
+threading.Thread(target=replace).start()
+threading.Event().wait()
 "#,
     );
 }

@@ -1,0 +1,55 @@
+//! Many processes, and more than the ring holds.
+
+use crate::common::{
+    command, imported, lay_out, open_recorder_with, record_with_probe, scratch, told, wait_until,
+};
+use std::fs;
+
+#[test]
+fn of_ten_thousand_processes_none_is_missed() {
+    let home = scratch("crowd");
+    lay_out(&home);
+    let script = "i=0; while [ $i -lt 10000 ]; do (: < r/src/f1); i=$((i+1)); done";
+    let Some(log) = record_with_probe(&home, &["sh", "-c", script]) else {
+        return;
+    };
+    let told = told(&home, &log, "bpf");
+    let opens = told
+        .threads
+        .iter()
+        .filter(|thread| thread.iter().any(|deed| deed.starts_with("open r/src/f1")));
+    assert_eq!(opens.count(), 10_000);
+    fs::remove_dir_all(&home).unwrap();
+}
+
+#[test]
+fn a_trace_ends_before_the_first_record_that_was_lost() {
+    let home = scratch("lost");
+    lay_out(&home);
+    let log = home.join("log.bpf");
+    let Some(mut recorder) = open_recorder_with(&log, 1 << 12) else {
+        return;
+    };
+    recorder.arm().unwrap();
+    let script = "import os\nfor number in range(200_000): os.stat('r')";
+    command(&home, &["python3", "-S", "-E", "-c", script])
+        .spawn()
+        .unwrap()
+        .wait()
+        .unwrap();
+    wait_until(|| recorder.progress().unwrap().live == 0);
+    recorder.finish().unwrap();
+    let lost = recorder.progress().unwrap().lost;
+    assert!(lost > 0);
+    let document = imported(&home, &log, "bpf");
+    let blind = document["blind_spots"].as_object().unwrap();
+    let count = blind
+        .iter()
+        .find(|(name, _)| name.contains("recorder lost"))
+        .unwrap()
+        .1;
+    assert_eq!(count.as_u64().unwrap(), lost);
+    let stats = document["counts"]["ops"]["stat"].as_u64().unwrap_or(0);
+    assert!(stats < 200_000 - lost + 1, "{stats}");
+    fs::remove_dir_all(&home).unwrap();
+}
