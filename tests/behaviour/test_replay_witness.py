@@ -81,7 +81,7 @@ def calls_of(trace: Path, top: str) -> list[Call]:
     own = [
         f"{int(call['result'].split('<')[0]):#x},"
         for call in found
-        if call["name"] == "openat"
+        if call["name"] in {"open", "openat"}
         and call["task"] == task
         and f"/task/{task}/schedstat" in call["operands"]
     ]
