@@ -3,7 +3,7 @@
 use crate::interpreter::{FailedOp, Finished, Setting};
 use crate::lock::hold;
 use crate::ops::{op_name, outcome_name};
-use crate::record::event::Hang;
+use crate::record::event::StuckData;
 use crate::sys::{Doorbell, Folder};
 use crate::thread_state::{Doing, ThreadState};
 use crate::user_threads::UserThreads;
@@ -41,17 +41,6 @@ pub struct OutcomeData {
     pub outcome: u8,
     pub expected: bool,
     pub service_ns: u64,
-}
-
-/// An op that is in the kernel for long.
-#[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "the stub of the Python module says it")]
-pub struct StuckData {
-    pub user: u32,
-    pub target: u16,
-    pub op: &'static str,
-    pub path: Vec<u8>,
-    pub age_ns: u64,
 }
 
 /// At most so many finished transactions wait to be drained.
@@ -167,18 +156,6 @@ impl Core {
             op: doing.op_name(),
             path: doing.place.path(&self.setting.program, thread_state),
             age_ns: now_ns.saturating_sub(doing.since_ns),
-        }
-    }
-
-    /// The same for the log.
-    pub(crate) fn hang(&self, stuck: &StuckData, op: u8, now_ns: u64) -> Hang {
-        Hang {
-            t_ns: self.since_begin(now_ns),
-            user: stuck.user,
-            target: stuck.target,
-            op,
-            age_ns: stuck.age_ns,
-            path: stuck.path.clone(),
         }
     }
 }

@@ -3,7 +3,7 @@
 mod segments;
 
 use crate::clock::{self, epoch_ns, now_ns};
-use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
+use crate::core::{Confinement, Core, OutcomeData, TransactionData};
 use crate::error::{Error, Result, errno_of};
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
@@ -13,6 +13,7 @@ use crate::options::Options;
 use crate::pace::Turn;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
+use crate::record::event::StuckData;
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::sandbox::RunFolder;
 use crate::sys::{Doorbell, Folder, can_jail, file_limit_raised, install_wake_signal};

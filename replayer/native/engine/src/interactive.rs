@@ -71,13 +71,8 @@ fn live<K: Kernel>(core: &Core, thread_state: &Arc<ThreadState>, inbox: &Inbox) 
     };
     thread_state.set_target(inbox.target);
     let setting = &core.setting;
-    let mut journal = Journal::new(
-        Arc::clone(&setting.recorder),
-        setting.recorder.shard_on(inbox.target),
-        Arc::clone(thread_state),
-        inbox.target,
-        setting.begin_ns,
-    );
+    let shard = setting.recorder.shard_on(inbox.target);
+    let mut journal = setting.journal(shard, thread_state, inbox.target);
     journal.begin_outside(inbox.outside);
     let mut service = Service {
         core,

@@ -40,7 +40,7 @@ mod watch;
 mod written;
 
 pub use clock::{look_ns, prepare as prepare_clock};
-pub use core::{OutcomeData, StuckData, TransactionData};
+pub use core::{OutcomeData, TransactionData};
 pub use engine::{Engine, confinement};
 pub use error::{Error, Result};
 pub use histogram::Histogram;
@@ -49,6 +49,7 @@ pub use options::Options;
 pub use overhead::overhead_ns;
 pub use pace::Turn;
 pub use program::Program;
+pub use record::event::StuckData;
 pub use record::{
     IntervalData, IntervalLines, Line, Log, LogKey, Phase, Recording, RowData, Slices, Slots,
     SpanS, read_log, read_slices,

@@ -2,7 +2,7 @@
 
 use crate::clock::{now_ns, since_ns};
 use crate::error::{Error, Result, errno_of};
-use crate::interpreter::{Interpreter, Journal, Setting};
+use crate::interpreter::{Interpreter, Setting};
 use crate::plan::parse_plan;
 use crate::record::{Recorder, RecorderConfig};
 use crate::sys::Null;
@@ -35,13 +35,7 @@ pub fn overhead_ns(ops: u64) -> Result<f64> {
     let thread_state = Arc::new(ThreadState::new(0));
     let shard = setting.recorder.shard(0);
     setting.recorder.begin_segment(0, 0, 0);
-    let journal = Journal::new(
-        Arc::clone(&setting.recorder),
-        shard,
-        Arc::clone(&thread_state),
-        0,
-        setting.begin_ns,
-    );
+    let journal = setting.journal(shard, &thread_state, 0);
     let mut interpreter = Interpreter::new(&setting, &thread_state, Null, journal, 0);
     let turns = ops.div_ceil(TURNS);
     // Meets every bucket and page once before it counts.

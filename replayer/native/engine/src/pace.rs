@@ -121,8 +121,9 @@ pub(crate) struct Arrivals {
     gap: Draw,
     stream: Stream,
     last_ns: u64,
-    turn: Turn,
-    begun: bool,
+    /// How many arrivals on its next own one is, and all that follow.
+    steps: u32,
+    of: u32,
 }
 
 impl Arrivals {
@@ -142,20 +143,14 @@ impl Arrivals {
             gap: *gap,
             stream,
             last_ns: begin_ns,
-            turn,
-            begun: false,
+            steps: turn.first.saturating_add(1),
+            of: turn.of,
         })
     }
 
     /// Take the next arrival of this engine's own.
     pub(crate) fn take(&mut self, tables: &Tables) -> u64 {
-        let steps = if self.begun {
-            self.turn.of
-        } else {
-            self.turn.first.saturating_add(1)
-        };
-        self.begun = true;
-        for _ in 0..steps {
+        for _ in 0..std::mem::replace(&mut self.steps, self.of) {
             let gap_ns = time(self.gap, tables, &mut self.stream);
             self.last_ns = self.last_ns.saturating_add(gap_ns);
         }

@@ -2,11 +2,11 @@
 
 use crate::clock::now_ns;
 use crate::core::{Confinement, Core};
-use crate::interpreter::{Interpreter, Journal};
+use crate::interpreter::Interpreter;
 use crate::program::Pace;
-use crate::replay::play::LaneThreads;
+use crate::replay::play::{LaneThreads, PreparedThread};
 use crate::segment::Segment;
-use crate::sys::{Guarded, Jailed, Kernel, Null, own_folder_state, prepare_thread, thread_id};
+use crate::sys::{Guarded, Jailed, Kernel, Null};
 use crate::thread_state::ThreadState;
 use crate::user_segment::UserSegment;
 use crate::user_threads::Refusal;
@@ -36,11 +36,15 @@ pub(crate) fn spawn(
     live: impl FnOnce(&Arc<Core>, &Arc<ThreadState>) + Send + 'static,
 ) -> io::Result<Result<(), Refusal>> {
     let thread_state = Arc::new(ThreadState::new(user));
-    let (thread_core, thread_thread_state) = (Arc::clone(core), Arc::clone(&thread_state));
+    let (of_thread, core_of_thread) = (Arc::clone(&thread_state), Arc::clone(core));
     core.user_threads.add(&thread_state, paced, || {
         let body = move || {
-            let _ending = Ending::new(&thread_core, &thread_thread_state);
-            live(&thread_core, &thread_thread_state);
+            let Ending { core, thread_state } = &Ending {
+                core: core_of_thread,
+                thread_state: of_thread,
+            };
+            let _prepared = PreparedThread::new(&core.setting, thread_state);
+            live(core, thread_state);
         };
         let thread = Builder::new()
             .name(format!("user-{user}"))
@@ -50,35 +54,14 @@ pub(crate) fn spawn(
     })
 }
 
-/// Prepares a thread, and says that it has ended, whatever ended it.
+/// Says that a thread has ended, whatever ended it.
 struct Ending {
     core: Arc<Core>,
     thread_state: Arc<ThreadState>,
 }
 
-impl Ending {
-    fn new(core: &Arc<Core>, thread_state: &Arc<ThreadState>) -> Ending {
-        prepare_thread();
-        // Where that is not permitted the confinement is `guarded`, which does not need it; the umask is the process's then.
-        own_folder_state();
-        let thread = thread_id();
-        if let Some(waiting) = core.setting.run_queue.enter(thread) {
-            thread_state.set_waiting(waiting);
-        }
-        thread_state.set_thread(thread);
-        Ending {
-            core: Arc::clone(core),
-            thread_state: Arc::clone(thread_state),
-        }
-    }
-}
-
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.thread_state.set_thread(0);
-        if let Some(waiting) = self.thread_state.waiting() {
-            self.core.setting.run_queue.leave(waiting);
-        }
         self.core
             .in_call_ns
             .fetch_add(self.thread_state.in_call_ns(), Ordering::Relaxed);
@@ -103,18 +86,6 @@ fn live<K: Kernel>(core: &Core, thread_state: &Arc<ThreadState>) {
     }
 }
 
-fn journal_of(core: &Core, thread_state: &Arc<ThreadState>, segment: &Segment) -> Journal {
-    let recorder = &core.setting.recorder;
-    let journal = Journal::new(
-        Arc::clone(recorder),
-        recorder.shard(thread_state.user),
-        Arc::clone(thread_state),
-        segment.target,
-        core.setting.begin_ns,
-    );
-    journal.on_schedule(!matches!(core.setting.program.pace, Pace::Closed(_)))
-}
-
 fn run_segment<K: Kernel>(
     core: &Core,
     lane_threads: &mut LaneThreads,
@@ -126,14 +97,18 @@ fn run_segment<K: Kernel>(
         return;
     };
     thread_state.set_target(segment.target);
-    let mut journal = journal_of(core, thread_state, segment);
+    let setting = &core.setting;
+    let shard = setting.recorder.shard(thread_state.user);
+    let journal = setting.journal(shard, thread_state, segment.target);
+    let is_closed = matches!(setting.program.pace, Pace::Closed(_));
+    let mut journal = journal.on_schedule(!is_closed);
     let mut user_segment = UserSegment::new(core, thread_state, segment, ready_ns);
     let Some(kernel) = user_segment.enter::<K>(folder, &mut journal) else {
         journal.flush();
         return;
     };
     lane_threads.enter(segment.target, folder);
-    let interpreter = Interpreter::new(&core.setting, thread_state, kernel, journal, segment.round);
+    let interpreter = Interpreter::new(setting, thread_state, kernel, journal, segment.round);
     let mut interpreter = interpreter
         .with_lane_threads(lane_threads)
         .in_segment(segment);

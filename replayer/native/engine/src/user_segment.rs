@@ -154,7 +154,7 @@ impl<'a> UserSegment<'a> {
         }
         let mut tried_ns = 0;
         loop {
-            let intended_ns = self.come_again(journal, tried_ns)?;
+            let intended_ns = self.come(journal, tried_ns)?;
             let start_ns = now_ns();
             tried_ns = start_ns;
             match enter(self.thread_state, folder) {
@@ -171,7 +171,7 @@ impl<'a> UserSegment<'a> {
     pub(crate) fn work<K: Kernel>(&mut self, interpreter: &mut Interpreter<'_, K>) {
         let mut tried_ns = 0;
         while let Err(errno) = interpreter.verify(self.segment.target) {
-            let Some(intended_ns) = self.come_again(&mut interpreter.journal, tried_ns) else {
+            let Some(intended_ns) = self.come(&mut interpreter.journal, tried_ns) else {
                 return;
             };
             tried_ns = now_ns();
@@ -179,20 +179,17 @@ impl<'a> UserSegment<'a> {
             let times = (intended_ns, tried_ns);
             self.fail(&mut interpreter.journal, times, (Op::Mmap, errno));
         }
-        while let Some(intended_ns) = self.come(&mut interpreter.journal) {
+        while let Some(intended_ns) = self.come(&mut interpreter.journal, 0) {
             interpreter.transact(intended_ns);
             self.end(&mut interpreter.journal);
         }
     }
 
     /// Wait for the time of the next transaction: when it was intended. `None` when no more begin.
-    fn come(&mut self, journal: &mut Journal) -> Option<u64> {
-        self.come_again(journal, 0)
-    }
-
-    /// The same after a try that failed, begun at a time; 0: there was none.
+    ///
+    /// After a try that failed, begun at a time; 0: there was none.
     #[inline]
-    fn come_again(&mut self, journal: &mut Journal, tried_ns: u64) -> Option<u64> {
+    fn come(&mut self, journal: &mut Journal, tried_ns: u64) -> Option<u64> {
         if let Some(due_ns) = self.due_ns.take() {
             return Some(due_ns);
         }
@@ -339,14 +336,14 @@ mod tests {
         let thread_state = Arc::new(ThreadState::new(0));
         let mut user_segment = UserSegment::new(&core, &thread_state, &segment, 0);
         let mut journal = journal(&core, &thread_state);
-        let first_ns = user_segment.come(&mut journal).unwrap();
+        let first_ns = user_segment.come(&mut journal, 0).unwrap();
         let tried_ns = now_ns();
         assert!(first_ns <= tried_ns);
-        let again_ns = user_segment.come_again(&mut journal, tried_ns).unwrap();
+        let again_ns = user_segment.come(&mut journal, tried_ns).unwrap();
         assert_eq!(again_ns, tried_ns + BETWEEN_TRIES_NS);
         assert!(now_ns() >= again_ns);
-        assert!(user_segment.come(&mut journal).unwrap() < again_ns);
+        assert!(user_segment.come(&mut journal, 0).unwrap() < again_ns);
         thread_state.raise(STOP);
-        assert_eq!(user_segment.come_again(&mut journal, u64::MAX / 2), None);
+        assert_eq!(user_segment.come(&mut journal, u64::MAX / 2), None);
     }
 }

@@ -100,11 +100,8 @@ fn report_stalls(
 }
 
 fn log(core: &Core, thread_state: &ThreadState, doing: Doing, now_ns: u64, over: bool) {
+    let event = if over { Event::StallOver } else { Event::Stall };
     let stuck = core.stuck(thread_state, doing, now_ns);
-    let hang = core.hang(&stuck, doing.op, now_ns);
-    core.setting.recorder.log(&if over {
-        Event::StallOver(hang)
-    } else {
-        Event::Stall(hang)
-    });
+    let event = event(core.since_begin(now_ns), stuck);
+    core.setting.recorder.log(&event);
 }

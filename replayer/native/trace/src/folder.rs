@@ -152,25 +152,21 @@ fn write_tables(
         "calibration": calibration(&events.costs),
         "roots": roots(&tracker.scope, &tracker.tree.paths),
         "blind_spots": tracker.counts.blind.json(),
-        "counts": joined(tracker.counts.json(), totals),
+        "counts": joined([tracker.counts.json(), totals]),
         "labels": labels,
         "tree": tree,
         "requests": by_label(&requests),
     });
-    Ok(map(told))
+    Ok(joined([told]))
 }
 
-fn joined(one: Value, other: Value) -> Value {
-    let mut all = map(one);
-    all.extend(map(other));
-    Value::Object(all)
-}
-
-fn map(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
+/// One object with the keys of all.
+pub(crate) fn joined(objects: impl IntoIterator<Item = Value>) -> Map<String, Value> {
+    let maps = objects.into_iter().filter_map(|object| match object {
+        Value::Object(map) => Some(map),
+        _ => None,
+    });
+    maps.flatten().collect()
 }
 
 /// Give every path its row, and tell what of the tree is needed, parents before children.

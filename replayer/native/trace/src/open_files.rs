@@ -44,16 +44,11 @@ pub(crate) struct OpenFiles {
     pub(crate) inherited: FxHashMap<i64, u32>,
 }
 
-impl OpenFiles {
-    /// Number of descriptions so far.
-    pub(crate) fn count(&self) -> u32 {
-        self.next_slot
-    }
-
-    /// A new description that one descriptor holds.
-    pub(crate) fn add(&mut self, path: PathId, node: Option<NodeId>, shown: &[u8]) -> u32 {
-        let description = Description {
-            slot: self.next_slot,
+impl Description {
+    /// One that stands at its begin, and that one descriptor holds.
+    pub(crate) fn new(path: PathId, node: Option<NodeId>, shown: &[u8]) -> Self {
+        Self {
+            slot: 0,
             refs: 1,
             path,
             place: path,
@@ -65,7 +60,19 @@ impl OpenFiles {
             untold: false,
             locks: false,
             shown: shown.to_vec(),
-        };
+        }
+    }
+}
+
+impl OpenFiles {
+    /// Number of descriptions so far.
+    pub(crate) fn count(&self) -> u32 {
+        self.next_slot
+    }
+
+    /// A new description. Returns its number.
+    pub(crate) fn add(&mut self, mut description: Description) -> u32 {
+        description.slot = self.next_slot;
         self.next_slot = self.next_slot.saturating_add(1);
         if let Some(id) = self.free.pop()
             && let Some(place) = self.get_place(id)

@@ -2,10 +2,9 @@
 
 use super::{Engine, PATIENCE};
 use crate::clock::now_ns;
-use crate::core::StuckData;
 use crate::error::{Error, Result};
 use crate::pace::Arrivals;
-use crate::record::event::Event;
+use crate::record::event::{Event, StuckData};
 use crate::segment::{Segment, Term};
 use crate::user_threads::GivenUp;
 use std::time::Duration;
@@ -96,8 +95,8 @@ impl Engine {
                 };
             };
             let stuck = core.stuck(&left.thread_state, doing, now_ns);
-            let hang = core.hang(&stuck, doing.op, now_ns);
-            self.recorder().log(&Event::Abandoned(hang));
+            let event = Event::Abandoned(core.since_begin(now_ns), stuck.clone());
+            self.recorder().log(&event);
             stuck
         };
         given_up.into_iter().map(stuck).collect()

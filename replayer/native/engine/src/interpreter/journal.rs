@@ -210,20 +210,12 @@ impl Journal {
         self.latest_ns = end_ns;
         let latency_ns = end_ns.saturating_sub(self.intended_ns);
         let expected = outcome != ops::FAILED;
-        let bytes = self.bytes;
-        self.push(ops::TRANSACTION, (outcome, expected), bytes, latency_ns);
-        self.push(
-            ops::SERVICE,
-            (outcome, expected),
-            0,
-            end_ns.saturating_sub(self.start_ns),
-        );
-        self.push(
-            ops::LAG,
-            (outcome, expected),
-            0,
-            self.start_ns - self.intended_ns,
-        );
+        let service_ns = end_ns.saturating_sub(self.start_ns);
+        let lag_ns = self.start_ns - self.intended_ns;
+        let (outcome, bytes) = ((outcome, expected), self.bytes);
+        self.push(ops::TRANSACTION, outcome, bytes, latency_ns);
+        self.push(ops::SERVICE, outcome, 0, service_ns);
+        self.push(ops::LAG, outcome, 0, lag_ns);
         let transaction = self.transaction;
         self.finished = Some(Finished {
             transaction,
@@ -352,10 +344,10 @@ impl Journal {
         (ns, end_ns): (u64, u64),
         path: impl FnOnce() -> Vec<u8>,
     ) {
-        if ns <= self.recorder.slow_floor(self.transaction, op as u8) {
+        if ns <= self.recorder.slow().floor(self.transaction, op as u8) {
             return;
         }
-        self.recorder.slow(SlowSample {
+        self.recorder.slow().keep(SlowSample {
             t_ns: end_ns.saturating_sub(self.engine_begin_ns),
             user: self.thread_state.user,
             target: self.target,

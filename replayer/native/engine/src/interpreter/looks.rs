@@ -47,7 +47,10 @@ impl<K: Kernel> Interpreter<'_, K> {
         let mut is_awaited = step.since.is_some();
         let unmet = loop {
             // Not asked again once it was given: all users share what is asked.
-            is_awaited = is_awaited && step.since.is_some_and(|number| !self.is_given(number));
+            is_awaited = is_awaited
+                && step
+                    .since
+                    .is_some_and(|number| self.given_ns(number).is_none());
             if is_awaited {
                 // The time begins with the signal.
                 aside_ns = self.journal.aside_ns();
@@ -66,7 +69,8 @@ impl<K: Kernel> Interpreter<'_, K> {
         let end_ns = self.journal.latest_ns();
         let since_ns = step
             .since
-            .map_or(begin_ns, |number| self.given_ns(number, end_ns));
+            // What is seen before that is seen at once.
+            .map_or(begin_ns, |number| self.given_ns(number).unwrap_or(end_ns));
         // What was done beside looking is no part of it.
         let aside_ns = self
             .journal
@@ -78,15 +82,9 @@ impl<K: Kernel> Interpreter<'_, K> {
         self.conclude((Op::Until, place), step.expect, (outcome, ns))
     }
 
-    fn is_given(&self, number: SignalId) -> bool {
-        let time_ns = self.setting.signals.time_of(self.signal_of(number));
-        time_ns.is_some()
-    }
-
-    /// When a signal was given; what is seen before that is seen at once.
-    fn given_ns(&self, number: SignalId, end_ns: u64) -> u64 {
-        let time_ns = self.setting.signals.time_of(self.signal_of(number));
-        time_ns.unwrap_or(end_ns)
+    /// When a signal was given, if it was.
+    fn given_ns(&self, number: SignalId) -> Option<u64> {
+        self.setting.signals.time_of(self.signal_of(number))
     }
 
     /// One turn; where it was not as it should be, if so.

@@ -24,6 +24,7 @@ use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
 use crate::record::Recorder;
 use crate::record::event::Event;
+use crate::record::shard::Shard;
 use crate::replay::play::{LaneThreads, Ledger};
 use crate::rng::Stream;
 use crate::segment::Segment;
@@ -82,6 +83,23 @@ impl Setting {
             event_log: None,
             verification: None,
         })
+    }
+
+    /// For a user on a target.
+    pub(crate) fn journal(
+        &self,
+        shard: Arc<Shard>,
+        thread_state: &Arc<ThreadState>,
+        target: u16,
+    ) -> Journal {
+        let recorder = Arc::clone(&self.recorder);
+        Journal::new(
+            recorder,
+            shard,
+            Arc::clone(thread_state),
+            target,
+            self.begin_ns,
+        )
     }
 
     /// Have a warning about a user's work in the log of events.
@@ -203,7 +221,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             thread_state,
             kernel,
             journal,
-            floors: setting.recorder.slow_floors(),
+            floors: setting.recorder.slow().floors(),
             slots: thread_state.texts.each_ref().map(Slot::new),
             used: 0,
             stream: Stream::of_ops(program.seed, round, thread_state.user),

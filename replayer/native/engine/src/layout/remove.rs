@@ -1,7 +1,6 @@
 //! Removing what lies in a run's folder: in parallel, children first, never through a symlink or a mount point.
 
-use super::task::Posts;
-use super::task::{Crew, Done, Fault, Task};
+use super::task::{Crew, Done, Fault, Posts, Task};
 use crate::lock::hold;
 use crate::path::within;
 use crate::sys::below;

@@ -18,6 +18,7 @@ use crate::clock::epoch_ns;
 use crate::document::{LARGEST, Number, integer, refused, tagged, text};
 use crate::error::Result;
 use crate::rng::{GOLDEN, Stream, mix64, scale};
+use rustix::path::DecInt;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 
@@ -74,18 +75,7 @@ impl Program {
 
 /// Append a number in decimal, without allocating.
 pub(crate) fn write_number(number: u64, text: &mut Vec<u8>) {
-    let first = text.len();
-    let mut rest = number;
-    loop {
-        text.push(b'0' + u8::try_from(rest % 10).unwrap_or(0));
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if let Some(digits) = text.get_mut(first..) {
-        digits.reverse();
-    }
+    text.extend_from_slice(DecInt::new(number).as_bytes());
 }
 
 #[derive(Debug)]

@@ -25,11 +25,11 @@ pub(crate) enum Event {
         path: Vec<u8>,
     },
     /// It has been in the kernel for longer than the limit.
-    Stall(Hang),
+    Stall(u64, StuckData),
     /// It has come back after that.
-    StallOver(Hang),
+    StallOver(u64, StuckData),
     /// Its user was given up on at the end of a segment.
-    Abandoned(Hang),
+    Abandoned(u64, StuckData),
     /// An event of a replay did not end as recorded.
     Divergence(Box<Divergence>),
     /// From this time on no transaction of a segment began; so many had been due before.
@@ -55,15 +55,15 @@ pub(crate) struct Divergence {
     pub(crate) example: Example,
 }
 
-/// An op that takes or took long.
+/// An op that is in the kernel for long.
 #[derive(Clone, Debug)]
-pub(crate) struct Hang {
-    pub(crate) t_ns: u64,
-    pub(crate) user: u32,
-    pub(crate) target: u16,
-    pub(crate) op: u8,
-    pub(crate) age_ns: u64,
-    pub(crate) path: Vec<u8>,
+#[allow(missing_docs, reason = "the stub of the Python module says it")]
+pub struct StuckData {
+    pub user: u32,
+    pub target: u16,
+    pub op: &'static str,
+    pub path: Vec<u8>,
+    pub age_ns: u64,
 }
 
 /// Which errors are alike.
@@ -106,15 +106,15 @@ impl Journal {
                     return;
                 }
                 *count += 1;
-                let call = call(*user, kind.target, kind.op, path);
+                let call = call(*user, kind.target, op_name(kind.op), path);
                 let transaction = quoted(&names.name(kind.transaction));
                 let outcome = outcome_name(kind.outcome);
                 let rest = format!(r#"{call},"transaction":{transaction},"outcome":"{outcome}""#);
                 self.line(*t_ns, "error", &rest);
             }
-            Event::Stall(hang) => self.hang("stall", hang),
-            Event::StallOver(hang) => self.hang("stall_over", hang),
-            Event::Abandoned(hang) => self.hang("abandoned", hang),
+            Event::Stall(t_ns, stuck) => self.stuck(*t_ns, "stall", stuck),
+            Event::StallOver(t_ns, stuck) => self.stuck(*t_ns, "stall_over", stuck),
+            Event::Abandoned(t_ns, stuck) => self.stuck(*t_ns, "abandoned", stuck),
             Event::Divergence(divergence) => self.divergence(divergence, names),
             Event::Ending {
                 t_ns,
@@ -137,13 +137,10 @@ impl Journal {
         }
     }
 
-    fn hang(&mut self, kind: &str, hang: &Hang) {
-        let call = call(hang.user, hang.target, hang.op, &hang.path);
-        self.line(
-            hang.t_ns,
-            kind,
-            &format!(r#"{call},"age_ns":{}"#, hang.age_ns),
-        );
+    fn stuck(&mut self, t_ns: u64, kind: &str, stuck: &StuckData) {
+        let call = call(stuck.user, stuck.target, stuck.op, &stuck.path);
+        let rest = format!(r#"{call},"age_ns":{}"#, stuck.age_ns);
+        self.line(t_ns, kind, &rest);
     }
 
     fn divergence(&mut self, divergence: &Divergence, names: &Names) {
@@ -157,7 +154,8 @@ impl Journal {
 
     /// Add the line of a slow op.
     pub(crate) fn slow(&mut self, sample: &SlowSample, names: &Names) {
-        let call = call(sample.user, sample.target, sample.op, &sample.path);
+        let op = op_name(sample.op);
+        let call = call(sample.user, sample.target, op, &sample.path);
         let (outcome, service_ns) = (outcome_name(sample.outcome), sample.service_ns);
         let transaction = quoted(&names.name(sample.transaction));
         let rest = format!(
@@ -219,10 +217,7 @@ fn quoted(text: &str) -> Value {
 }
 
 /// Who called what on which path.
-fn call(user: u32, target: u16, op: u8, path: &[u8]) -> String {
+fn call(user: u32, target: u16, op: &str, path: &[u8]) -> String {
     let path = quoted(&String::from_utf8_lossy(path));
-    format!(
-        r#""user":{user},"target":{target},"op":"{}","path":{path}"#,
-        op_name(op)
-    )
+    format!(r#""user":{user},"target":{target},"op":"{op}","path":{path}"#)
 }

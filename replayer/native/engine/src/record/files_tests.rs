@@ -4,7 +4,8 @@ use super::tests::{STAT, hour, stat};
 use super::*;
 use crate::histogram::{self, Histogram};
 use crate::ops::LAG;
-use crate::record::event::Hang;
+use crate::record::event::StuckData;
+use crate::record::slow::SlowSample;
 use base64::Engine as _;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::path::Path;
@@ -189,14 +190,14 @@ fn the_first_errors_and_every_hang_get_a_line() {
     assert!(!recorder.error_wanted(kind));
     assert!(recorder.error_wanted(ErrorKind { outcome: 5, ..kind }));
     let age_ns = 6_000_000_000;
-    recorder.log(&Event::Stall(Hang {
-        t_ns,
+    let stuck = StuckData {
         user,
         target,
-        op,
+        op: "stat",
         age_ns,
         path: Vec::new(),
-    }));
+    };
+    recorder.log(&Event::Stall(t_ns, stuck));
     recorder.close();
     let errors = events(directory.path(), "error");
     assert_eq!(errors.len(), 20);
@@ -217,7 +218,7 @@ fn the_ten_slowest_of_the_measured_phase_get_a_line() {
     let slow = |service_ns| {
         let (t_ns, user, target, transaction, op, outcome) = (2, 1, 0, 0, STAT, 0);
         let path = b"p".to_vec();
-        recorder.slow(SlowSample {
+        recorder.slow().keep(SlowSample {
             t_ns,
             user,
             target,
@@ -229,16 +230,16 @@ fn the_ten_slowest_of_the_measured_phase_get_a_line() {
         });
     };
     recorder.begin_segment(0, 0, 1_000_000_000_000);
-    assert_eq!(recorder.slow_floor(0, STAT), u64::MAX);
+    assert_eq!(recorder.slow().floor(0, STAT), u64::MAX);
     slow(99_999);
     recorder.measure();
-    assert_eq!(recorder.slow_floor(0, STAT), 0);
+    assert_eq!(recorder.slow().floor(0, STAT), 0);
     (1..=100).for_each(slow);
-    assert_eq!(recorder.slow_floor(0, STAT), 91);
+    assert_eq!(recorder.slow().floor(0, STAT), 91);
     recorder.begin_segment(1, 0, 0);
-    assert_eq!(recorder.slow_floor(0, STAT), 0);
+    assert_eq!(recorder.slow().floor(0, STAT), 0);
     recorder.begin_segment(0, 1, 0);
-    assert_eq!(recorder.slow_floor(0, STAT), 91);
+    assert_eq!(recorder.slow().floor(0, STAT), 91);
     recorder.close();
     let lines = events(directory.path(), "slow");
     let mut slowest: Vec<_> = lines

@@ -20,7 +20,7 @@ pub use reading::{Log, Slices, Slots, SpanS, read_log, read_slices};
 
 use crate::clock;
 use crate::lock::hold;
-use event::{ErrorKind, Event, Journal, SlowSample};
+use event::{ErrorKind, Event, Journal};
 use names::Names;
 use shard::Shard;
 use slow::SlowBoard;
@@ -135,16 +135,13 @@ impl Recorder {
         } else {
             Phase::WarmUp
         };
-        self.shared.enter(
-            Segment {
-                target,
-                round,
-                phase,
-                open: true,
-            },
-            Some(warm_up_ns),
-            None,
-        );
+        let segment = Segment {
+            target,
+            round,
+            phase,
+            open: true,
+        };
+        self.shared.enter(segment, Some(warm_up_ns), None);
     }
 
     /// End the warm-up now. Does nothing in the measured phase or without a segment.
@@ -167,15 +164,9 @@ impl Recorder {
     /// Cut, and close the segment; what comes later is still counted under it. It has ended now, or at a time (of `clock::now_ns`)
     /// since which there was nothing to do.
     pub(crate) fn end_segment(&self, rested_ns: Option<u64>) {
-        let segment = hold(&self.shared.state).segment;
-        self.shared.enter(
-            Segment {
-                open: false,
-                ..segment
-            },
-            None,
-            rested_ns,
-        );
+        let mut segment = hold(&self.shared.state).segment;
+        segment.open = false;
+        self.shared.enter(segment, None, rested_ns);
     }
 
     /// Intervals since the last call, oldest first.
@@ -203,20 +194,10 @@ impl Recorder {
         hold(&self.shared.journal).log(event, &self.shared.names);
     }
 
-    /// An op slower than this enters the ten slowest of its (target, transaction, op).
+    /// The slowest ops of each (target, transaction, op).
     #[inline]
-    pub(crate) fn slow_floor(&self, transaction: u16, op: u8) -> u64 {
-        self.shared.slow.floor(transaction, op)
-    }
-
-    /// The same for all: by transaction * `KINDS` + op.
-    pub(crate) fn slow_floors(&self) -> &[std::sync::atomic::AtomicU64] {
-        self.shared.slow.floors()
-    }
-
-    /// Keep an op that was slower than its floor.
-    pub(crate) fn slow(&self, sample: SlowSample) {
-        self.shared.slow.keep(sample);
+    pub(crate) fn slow(&self) -> &SlowBoard {
+        &self.shared.slow
     }
 
     /// The first write that failed: the file's name and the errno.

@@ -8,6 +8,7 @@ pub(crate) mod tally;
 
 use crate::constants::O_CREAT;
 use crate::error::TraceError;
+use crate::folder::joined;
 use crate::reader::Trace;
 use crate::tables::schema::{Event, TreeEntry};
 use replayer_ops::Op;
@@ -73,15 +74,8 @@ pub fn statistics(directory: &Path, label: Option<&str>) -> Result<String, Trace
         "pauses": pauses.json(),
         "labels": by_label(&pieces, &labels, &kinds),
     });
-    Ok(joined([whole.json(), kinds.count(&whole), rest]).to_string())
-}
-
-fn joined(objects: [Value; 3]) -> Value {
-    let maps = objects.into_iter().filter_map(|object| match object {
-        Value::Object(map) => Some(map),
-        _ => None,
-    });
-    Value::Object(maps.flatten().collect())
+    let all = joined([whole.json(), kinds.count(&whole), rest]);
+    Ok(Value::Object(all).to_string())
 }
 
 fn end_ns(event: &Event) -> i64 {

@@ -50,30 +50,6 @@ impl WritePositions {
         }
         let bytes = asked(event);
         match event.op {
-            Op::Open | Op::Inherit if flags & O_APPEND != 0 => {
-                self.appending.insert(file);
-                WriteExtent::Nothing
-            }
-            Op::Open => {
-                // Files without a name are many at the one path of their directory.
-                if flags & O_TMPFILE != O_TMPFILE {
-                    self.known.insert(file, Some(0));
-                }
-                WriteExtent::Nothing
-            }
-            Op::Close | Op::CloseExit => {
-                self.known.remove(&file);
-                self.appending.remove(&file);
-                WriteExtent::Nothing
-            }
-            Op::Lseek => {
-                self.seek(file, event);
-                WriteExtent::Nothing
-            }
-            Op::Read | Op::Readv => {
-                self.advance(file, bytes);
-                WriteExtent::Nothing
-            }
             Op::Writev | Op::Pwritev if flags & RWF_APPEND != 0 => {
                 if event.op == Op::Writev {
                     self.known.remove(&file);
@@ -92,7 +68,32 @@ impl WritePositions {
             Op::CopyFileRange | Op::Sendfile | Op::Splice if event.to_file.is_some() => {
                 WriteExtent::More(copied(event, bytes))
             }
-            _ => WriteExtent::Nothing,
+            _ => {
+                self.stand(file, event, (flags, bytes));
+                WriteExtent::Nothing
+            }
+        }
+    }
+
+    /// Where a description stands after an event that writes nothing.
+    fn stand(&mut self, file: u32, event: &Event, (flags, bytes): (i64, u64)) {
+        match event.op {
+            Op::Open | Op::Inherit if flags & O_APPEND != 0 => {
+                self.appending.insert(file);
+            }
+            // Files without a name are many at the one path of their directory.
+            Op::Open if flags & O_TMPFILE != O_TMPFILE => {
+                self.known.insert(file, Some(0));
+            }
+            Op::Close | Op::CloseExit => {
+                self.known.remove(&file);
+                self.appending.remove(&file);
+            }
+            Op::Lseek => self.seek(file, event),
+            Op::Read | Op::Readv => {
+                self.advance(file, bytes);
+            }
+            _ => {}
         }
     }
 

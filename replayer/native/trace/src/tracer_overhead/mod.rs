@@ -7,8 +7,9 @@
 
 pub(crate) mod compute_time;
 
-use crate::tracer_overhead::compute_time::{ComputeTime, leaving};
-use crate::tracer_overhead::compute_time::{LONG_NS, QUANTILE, Samples, low_quantile};
+use crate::tracer_overhead::compute_time::{
+    ComputeTime, LONG_NS, QUANTILE, Samples, leaving, low_quantile,
+};
 use replayer_ops::{Flag, Op};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;

@@ -2,6 +2,7 @@
 
 use crate::call::{Call, FileArg, FileKind, Gone, OnExec};
 use crate::constants::{O_APPEND, O_CLOEXEC, O_TMPFILE};
+use crate::open_files::Description;
 use crate::paths::PathId;
 use crate::scope::Location;
 use crate::tasks::FdTarget;
@@ -97,11 +98,12 @@ impl Tracker {
             return self.receive((path, node), deleted, shown);
         }
         let placed = self.tree.saw(path, true, FileKind::Unknown);
-        let id = self.files.add(path, placed.map(|(node, _)| node), shown);
-        if let Some(description) = self.files.get_mut(id) {
-            description.offset = None;
-            description.untold = self.tree.is_special(description.node);
-        }
+        let node = placed.map(|(node, _)| node);
+        let id = self.files.add(Description {
+            offset: None,
+            untold: self.tree.is_special(node),
+            ..Description::new(path, node, shown)
+        });
         self.open_before(id);
         FdTarget::Inside(id)
     }

@@ -6,14 +6,14 @@ use crate::constants::{
     S_IFREG, follows_to_open,
 };
 use crate::error::TraceError;
+use crate::open_files::Description;
 use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Location, Resolved};
 use crate::tasks::FdTarget;
 use crate::tracker::resolve::{FOR_ITS_ENDING, SPECIAL, fails_for_ending};
 use crate::tracker::{Disposition, Operands, Tracker};
-use crate::tree::Placed;
-use crate::tree::{Found, NodeId, Tree};
+use crate::tree::{Found, NodeId, Placed, Tree};
 use replayer_ops::Op;
 use std::borrow::Cow;
 
@@ -70,11 +70,11 @@ impl Tracker {
         let access = if created { Access::Write } else { Access::Read };
         self.order_known_ends((place, follows_to_open(flags)), access);
         let node = placed.map(|(node, _)| node);
-        let id = self.files.add(place, node, shown.unwrap_or_default());
-        if let Some(description) = self.files.get_mut(id) {
-            description.appends = flags & O_APPEND != 0;
-            description.nameless = flags & O_TMPFILE == O_TMPFILE;
-        }
+        let id = self.files.add(Description {
+            appends: flags & O_APPEND != 0,
+            nameless: flags & O_TMPFILE == O_TMPFILE,
+            ..Description::new(place, node, shown.unwrap_or_default())
+        });
         self.order.file(file.unwrap_or(0), Access::Write);
         if flags & O_TRUNC != 0 && flags & O_ACCMODE != 0 {
             self.emptied(place, node);
@@ -237,10 +237,10 @@ impl Tracker {
             return;
         };
         let shown = shown.unwrap_or_default();
-        let id = self.files.add(place, Some(node), shown);
-        if let Some(description) = self.files.get_mut(id) {
-            description.untold = true;
-        }
+        let id = self.files.add(Description {
+            untold: true,
+            ..Description::new(place, Some(node), shown)
+        });
         self.hold_new(call.task, fd, FdTarget::Inside(id), on_exec(flags));
     }
 }

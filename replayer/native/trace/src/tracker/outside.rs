@@ -1,6 +1,7 @@
 //! Where files stand in the trace that lie outside of the roots, that symlinks lead to, or that had been removed before it.
 
 use crate::call::{Call, FileArg, FileKind, Gone, OnExec, PathArg};
+use crate::open_files::Description;
 use crate::paths::{NameId, PathId};
 use crate::scope::{Location, normal};
 use crate::tasks::FdTarget;
@@ -193,10 +194,10 @@ impl Tracker {
         let Some(node) = self.file_that_stands_in(place, gone.size) else {
             return;
         };
-        let id = self.files.add(place, Some(node), shown);
-        if let Some(description) = self.files.get_mut(id) {
-            description.offset = None;
-        }
+        let id = self.files.add(Description {
+            offset: None,
+            ..Description::new(place, Some(node), shown)
+        });
         self.open_before(id);
         self.hold_new(task, file.number, FdTarget::Inside(id), OnExec::Keep);
     }

@@ -3,8 +3,7 @@
 use super::clock::{Clock, Stamp, Timed, positive};
 use super::schedule::Schedule;
 use super::slots::LaneRow;
-use super::translator::Translator;
-use super::translator::is_denied_change;
+use super::translator::{Translator, is_denied_change};
 use super::tree_state::Inherited;
 use super::waits::Waits;
 use crate::replay::program::{CallBatch, Lane, Recorded, ReplayCall, ScheduledCall, Slot, Wait};

@@ -1,8 +1,7 @@
 //! A schedule: all that is needed to make a replay program's batches out of the trace's tables, as often as they are wanted.
 
 use super::batches::{BatchBuilder, Needs};
-use super::clock::Calibration;
-use super::clock::positive;
+use super::clock::{Calibration, positive};
 use super::lanes::Lanes;
 use super::path_map::PathMap;
 use super::table::Table;

@@ -6,16 +6,15 @@ use super::line::{self, Post};
 use super::log::open_log;
 use super::performance::Performance;
 use crate::interpreter::{Halt, Journal, Setting};
-use crate::lock::hold;
 use crate::ops::Op;
 use crate::sys::{Folder, Kernel, own_folder_state, prepare_thread, thread_id};
 use crate::thread_state::{ABANDONED, Mate, Place, ThreadState};
 use crate::user_threads::{NAG, interrupt};
 use rustix::io::Errno;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle, park, park_timeout};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{Builder, JoinHandle, park_timeout};
 
 pub(super) enum Task {
     Lane(Role),
@@ -27,8 +26,9 @@ const STACK: usize = 256 << 10;
 
 /// A helper as its user sees it.
 pub(super) struct HelperThread {
-    inbox: Arc<Inbox>,
-    thread: JoinHandle<()>,
+    /// There are no more tasks once it is dropped.
+    tasks: Sender<Task>,
+    pub(super) thread: JoinHandle<()>,
 }
 
 impl HelperThread {
@@ -40,75 +40,33 @@ impl HelperThread {
     ) -> io::Result<HelperThread> {
         let number = u32::try_from(lane).unwrap_or(u32::MAX);
         let thread_state = Arc::new(ThreadState::of_lane(user.user, number));
-        let inbox = Arc::new(Inbox::default());
-        let setting = Arc::clone(setting);
-        let (of_thread, tasks) = (Arc::clone(&thread_state), Arc::clone(&inbox));
+        let (tasks, waiting) = channel();
+        let (setting, of_thread) = (Arc::clone(setting), Arc::clone(&thread_state));
         let thread = Builder::new()
             .name(format!("user-{}-{lane}", user.user))
             .stack_size(STACK)
             .spawn(move || {
                 let prepared = PreparedThread::new(&setting, &of_thread);
-                live::<K>(&prepared, &tasks);
+                live::<K>(&prepared, &waiting);
             })?;
         user.add_mate(Mate {
             thread_state,
             thread: thread.thread().clone(),
         });
-        Ok(HelperThread { inbox, thread })
+        Ok(HelperThread { tasks, thread })
     }
 
     pub(super) fn give(&self, task: Task) {
-        self.inbox.give(task);
-        self.thread.thread().unpark();
-    }
-
-    /// There will be no more tasks.
-    pub(super) fn end(&self) {
-        self.inbox.end();
-        self.thread.thread().unpark();
-    }
-
-    pub(super) fn join(self) -> std::thread::Result<()> {
-        self.thread.join()
-    }
-}
-
-/// Where a helper finds its next task.
-#[derive(Default)]
-struct Inbox {
-    task: Mutex<Option<Task>>,
-    ended: AtomicBool,
-}
-
-impl Inbox {
-    /// Who gives unparks the thread afterwards.
-    fn give(&self, task: Task) {
-        *hold(&self.task) = Some(task);
-    }
-
-    fn end(&self) {
-        self.ended.store(true, Ordering::SeqCst);
-    }
-
-    /// Wait for a task; `None` when there will be none.
-    fn wait(&self) -> Option<Task> {
-        loop {
-            if let Some(task) = hold(&self.task).take() {
-                return Some(task);
-            }
-            if self.ended.load(Ordering::SeqCst) {
-                return None;
-            }
-            park();
-        }
+        // One that has ended by a panic of its own takes none.
+        let _taken = self.tasks.send(task);
     }
 }
 
 /// Do what comes, until nothing comes any more.
-fn live<K: Kernel>(prepared: &PreparedThread, inbox: &Inbox) {
+fn live<K: Kernel>(prepared: &PreparedThread, tasks: &Receiver<Task>) {
     let mut tools = Tools::default();
     let mut confined = None;
-    while let Some(task) = inbox.wait() {
+    for task in tasks {
         match task {
             Task::Lane(role) => play::<K>(prepared, &role, (&mut confined, &mut tools)),
             Task::Stage(post) => line::man::<K>(prepared, &post, &mut confined),
@@ -127,16 +85,16 @@ pub(super) struct Duty {
     pub(super) began: (u64, bool),
 }
 
-/// A helper's thread, from its begin to its end.
-pub(super) struct PreparedThread {
+/// A thread of a user, from its begin to its end.
+pub(crate) struct PreparedThread {
     pub(super) setting: Arc<Setting>,
     pub(super) thread_state: Arc<ThreadState>,
 }
 
 impl PreparedThread {
-    pub(super) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> PreparedThread {
+    pub(crate) fn new(setting: &Arc<Setting>, thread_state: &Arc<ThreadState>) -> PreparedThread {
         prepare_thread();
-        // As for a user's own thread.
+        // Where that is not permitted the confinement is `guarded`, which does not need it; the umask is the process's then.
         own_folder_state();
         let thread = thread_id();
         if let Some(waiting) = setting.run_queue.enter(thread) {
@@ -153,13 +111,8 @@ impl PreparedThread {
     pub(super) fn journal(&self, duty: &Duty) -> Journal {
         let recorder = &self.setting.recorder;
         let lane = u32::try_from(duty.lane).unwrap_or(0);
-        let journal = Journal::new(
-            Arc::clone(recorder),
-            recorder.shard(self.thread_state.user.wrapping_add(lane)),
-            Arc::clone(&self.thread_state),
-            duty.target,
-            self.setting.begin_ns,
-        );
+        let shard = recorder.shard(self.thread_state.user.wrapping_add(lane));
+        let journal = (self.setting).journal(shard, &self.thread_state, duty.target);
         let (start_ns, scheduled) = duty.began;
         let mut journal = journal.on_schedule(scheduled);
         journal.begin(duty.transaction, start_ns, start_ns);

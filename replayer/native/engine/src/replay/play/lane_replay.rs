@@ -119,7 +119,7 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             tools,
         } = context;
         let first = usize::from(performance.id.transaction) * KINDS;
-        let floors = setting.recorder.slow_floors().get(first..first + KINDS);
+        let floors = setting.recorder.slow().floors().get(first..first + KINDS);
         let buffer = u32::try_from(lane)
             .unwrap_or(0)
             .wrapping_add(thread_state.user);

@@ -1,9 +1,7 @@
 //! The threads of a user that play the lanes of its performances: its own, and helpers that wait between performances.
 
 use super::files::{Fault, Site, lay_out, remove};
-use super::helper::Duty;
-use super::helper::Role;
-use super::helper::{HelperThread, Task};
+use super::helper::{Duty, HelperThread, Role, Task};
 use super::helper_group::HelperGroup;
 use super::lane_replay::{LaneContext, LaneReplay, Tools};
 use super::line::{Line, Post};
@@ -354,12 +352,11 @@ impl Drop for OwnLane<'_> {
 
 impl Drop for LaneThreads {
     fn drop(&mut self) {
-        for helper in &self.helpers {
-            helper.end();
-        }
-        for helper in self.helpers.drain(..) {
+        // All of them are told first that there are no more tasks.
+        let threads: Vec<_> = self.helpers.drain(..).map(|helper| helper.thread).collect();
+        for thread in threads {
             // It can only have ended by a panic of its own, which has been shown already.
-            let _ended = helper.join();
+            let _ended = thread.join();
         }
     }
 }

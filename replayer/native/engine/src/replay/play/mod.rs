@@ -23,6 +23,7 @@ mod slots;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use helper::PreparedThread;
 pub(crate) use lane_threads::LaneThreads;
 pub(crate) use ledger::{Example, Ledger};
 pub(crate) use line::LineStage;
