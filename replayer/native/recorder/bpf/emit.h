@@ -143,13 +143,15 @@ INLINE u32 put_beside(struct record *r, char *to, struct task_state *s, const vo
 	case STATX:
 		if (result != 0)
 			return 0;
-		*(u64 *)to = 0;
-		if (shape->aux == STAT)
-			fault = bpf_probe_read_user(to, 4, from + 24) | bpf_probe_read_user(to + 8, 8, from + 48);
-		else if (shape->aux == STAT64)
+		if (shape->aux == STAT64) {
+			*(u64 *)to = 0;
 			fault = bpf_probe_read_user(to, 4, from + 16) | bpf_probe_read_user(to + 8, 8, from + 44);
-		else
-			fault = bpf_probe_read_user(to, 2, from + 28) | bpf_probe_read_user(to + 8, 8, from + 40);
+		} else { /* one read is cheaper than two */
+			u64 found[4];
+			fault = bpf_probe_read_user(found, shape->aux == STAT ? 32 : 24, from + 24);
+			((u64 *)to)[0] = shape->aux == STAT ? (u32)found[0] : found[0] >> 32 & 0xffff;
+			((u64 *)to)[1] = shape->aux == STAT ? found[3] : found[2];
+		}
 		size = 16;
 		break;
 	case LOCK: { /* struct flock of fcntl's commands that have one */
