@@ -50,6 +50,6 @@ fn a_trace_ends_before_the_first_record_that_was_lost() {
         .1;
     assert_eq!(count.as_u64().unwrap(), lost);
     let stats = document["counts"]["ops"]["stat"].as_u64().unwrap_or(0);
-    assert!(stats < 200_000 - lost + 1, "{stats}");
+    assert!(stats < 200_000, "{stats}");
     fs::remove_dir_all(&home).unwrap();
 }
