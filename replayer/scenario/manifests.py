@@ -13,6 +13,7 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import IO, Literal, TypeAlias, cast
 
@@ -30,6 +31,8 @@ MAX_DIGITS = 19  # of a number of 64 bits
 MAX_LINE = 16_384
 NEIGHBOURS = 25
 """Chosen: of a tenth of a kernel tree, nine in ten directories are then those that were meant."""
+
+MAX_CACHED_BYTES = 1 << 20  # chosen: twice the largest shipped manifest
 
 _CONTROL = re.compile(r"[\x00-\x1f]")
 
@@ -54,10 +57,23 @@ def load_manifest(path: Path) -> tuple[Entry, ...]:
         ScenarioError: It cannot be read, or a line is wrong; the message names file and line.
     """
     try:
-        with _open_text(path) as file:
-            return sort_entries(list(_parse_lines(file, path)), str(path))
+        found = path.stat()
+        if found.st_size > MAX_CACHED_BYTES:
+            return _read_manifest(path)
+        return _read_manifest_once(path, (found.st_dev, found.st_ino, found.st_mtime_ns))
     except (OSError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError) as error:
         raise ScenarioError(str(path), f"cannot be read: {error}") from None
+
+
+def _read_manifest(path: Path) -> tuple[Entry, ...]:
+    with _open_text(path) as file:
+        return sort_entries(list(_parse_lines(file, path)), str(path))
+
+
+@lru_cache(maxsize=8)
+def _read_manifest_once(path: Path, _identity: tuple[int, ...]) -> tuple[Entry, ...]:
+    """Read what several scenarios use; a file that was changed has another identity."""
+    return _read_manifest(path)
 
 
 def load_tar(path: Path) -> tuple[Entry, ...]:

@@ -142,18 +142,19 @@ LATER = (
 
 def _import_program() -> None:
     """Import what a command has imported before it does anything, and compile its models."""
+    from pydantic import BaseModel  # noqa: PLC0415
+
     from replayer.cli._parsers import KNOWN, load_command  # noqa: PLC0415
-    from replayer.measure.guarantee import Guarantee  # noqa: PLC0415
-    from replayer.measure.run import Run  # noqa: PLC0415
-    from replayer.report.document import Document  # noqa: PLC0415
-    from replayer.scenario.model import Scenario  # noqa: PLC0415
 
     for name in KNOWN:
         load_command(name)
     for name in LATER:
         importlib.import_module(name)
-    for model in (Scenario, Guarantee, Run, Document):
-        model.model_rebuild()
+    models = [BaseModel]
+    for model in models:
+        models += model.__subclasses__()
+        if model.__module__.startswith("replayer."):
+            model.model_rebuild()
     gc.collect()
     gc.freeze()
 
