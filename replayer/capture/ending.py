@@ -60,17 +60,14 @@ class RecordedFamily(Protocol):
 
 @dataclass(frozen=True)
 class Watch:
-    """What stands around a recording.
-
-    Attributes:
-        log: What the recorder writes.
-        inbox: Signals.
-        progress: Who is told.
-    """
+    """What stands around a recording."""
 
     log: BoundedLog
+    """What the recorder writes."""
     inbox: Inbox
+    """Signals."""
     progress: Progress
+    """Who is told."""
 
 
 class Ender(Protocol):

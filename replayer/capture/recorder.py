@@ -29,26 +29,23 @@ class RecorderLog(BoundedLog, Protocol):
 
 @dataclass(frozen=True)
 class Recorded:
-    """What came of a recording.
-
-    Attributes:
-        status: The exit status to pass on.
-        first_process: The recorded process; None if nothing was recorded.
-        user_ns: CPU time that the command and all it waited for used outside of the kernel, in
-            steps of 10 ms; None where a process was attached to, or where nobody needs it.
-        remarks: What the user must know about the recording, a sentence each.
-        words: The command line that recorded; empty if none did.
-        states: The processes that were attached to, as they were when that began.
-        tells_open_files: Whether the log itself tells what these had open.
-    """
+    """What came of a recording."""
 
     status: int
+    """The exit status to pass on."""
     first_process: int | None
+    """The recorded process; None if nothing was recorded."""
     user_ns: int | None
+    """CPU time that the command and all it waited for used outside of the kernel, in steps of
+    10 ms; None where a process was attached to, or where nobody needs it."""
     remarks: tuple[str, ...]
+    """What the user must know about the recording, a sentence each."""
     words: tuple[str, ...] = ()
+    """The command line that recorded; empty if none did."""
     states: tuple[ProcessState, ...] = ()
+    """The processes that were attached to, as they were when that began."""
     tells_open_files: bool = False
+    """Whether the log itself tells what these had open."""
 
 
 class Recorder(Protocol):

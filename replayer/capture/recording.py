@@ -60,16 +60,13 @@ def _check_untraced(family: Sequence[int]) -> None:
 
 @dataclass(frozen=True)
 class StraceWatch(Watch):
-    """What stands around a recording of strace.
-
-    Attributes:
-        attaching: Told strace's number as soon as it begins to attach; may wait until it has.
-        pids: The processes that were named, where they are attached to.
-    """
+    """What stands around a recording of strace."""
 
     log: StraceLog
     attaching: Callable[[int], object] | None = None
+    """Told strace's number as soon as it begins to attach; may wait until it has."""
     pids: tuple[int, ...] = ()
+    """The processes that were named, where they are attached to."""
 
 
 @dataclass(frozen=True)
