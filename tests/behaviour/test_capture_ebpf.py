@@ -123,6 +123,17 @@ def test_without_the_capability_one_line_says_what_is_needed(shell: Shell) -> No
     assert not list(shell.home.glob("*trace*"))
 
 
+def test_two_capabilities_are_enough(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    words = ("capture", "--recorder", "ebpf", "-o", "trace", "--root", "root", "--", "ls", "root")
+    kept = "-all,+bpf,+perfmon"
+    drop = ("setpriv", f"--bounding-set={kept}", f"--inh-caps={kept}")
+    process = shell.start(*words, within=drop)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert load(shell)["counts"]["ops"]["getdents"] == 2
+
+
 def test_a_limit_stops_the_recording_and_not_the_command(shell: Shell) -> None:
     script = "import os\nfor n in range(100_000): os.stat('root')\nprint('to the end')"
     done = capture(shell, "--limit", "2MB", "--", sys.executable, "-c", script)
