@@ -55,8 +55,11 @@ int on_enter(u64 *ctx)
 	if (nr >= MOST_CALLS)
 		return 0;
 	shape = &shapes[nr];
-	if (!shape->recorded)
+	if (!shape->recorded) {
+		if (nr >= COMPAT && state_of(task))
+			count_compat();
 		return 0;
+	}
 	s = state_of(task);
 	if (!s)
 		return 0;

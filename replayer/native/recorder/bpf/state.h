@@ -62,7 +62,7 @@ struct {
 
 /* What the loader and the probe tell each other. */
 struct control {
-	u64 lost, first_lost_ns, live;
+	u64 lost, first_lost_ns, live, compat;
 	u32 launcher, unused;
 };
 struct {
@@ -117,4 +117,12 @@ INLINE void count_live(s64 more)
 	struct control *c = control();
 	if (c)
 		__sync_fetch_and_add(&c->live, more);
+}
+
+/* A call of a 32-bit program that is not recorded. */
+INLINE void count_compat(void)
+{
+	struct control *c = control();
+	if (c)
+		__sync_fetch_and_add(&c->compat, 1);
 }

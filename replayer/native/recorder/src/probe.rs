@@ -34,8 +34,8 @@ pub(crate) struct Probe {
     controls: Array<MapData, Control>,
 }
 
-/// What the probe counts: records lost, the time of the first of them, tasks that live, and who launches the next one (`struct control`).
-type Control = [u64; 4];
+/// What the probe counts: records lost, the time of the first of them, tasks that live, calls of 32-bit programs, and who launches the next one (`struct control`).
+type Control = [u64; 5];
 
 /// The counts of the probe.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,6 +43,8 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     pub(crate) first_lost_ns: u64,
     pub(crate) live: u64,
+    /// Calls of 32-bit programs, which are not recorded.
+    pub(crate) compat: u64,
 }
 
 impl Probe {
@@ -103,7 +105,7 @@ impl Probe {
     /// Record the next process that this thread starts, from its execve on.
     pub(crate) fn arm(&mut self) -> Result<(), RecorderError> {
         let mut control = self.control()?;
-        control[3] = current_thread().unwrap_or(u64::from(std::process::id()));
+        control[4] = current_thread().unwrap_or(u64::from(std::process::id()));
         let set = self.controls.set(0, control, 0);
         set.map_err(|error| RecorderError::refused("controls", &error))
     }
@@ -114,11 +116,12 @@ impl Probe {
     }
 
     pub(crate) fn counts(&self) -> Result<Counts, RecorderError> {
-        let [lost, first_lost_ns, live, _] = self.control()?;
+        let [lost, first_lost_ns, live, compat, _] = self.control()?;
         Ok(Counts {
             lost,
             first_lost_ns,
             live,
+            compat,
         })
     }
 

@@ -151,12 +151,11 @@ impl Recorder {
         let detached = self.probe.detach();
         self.shared.is_ending.store(true, Ordering::Release);
         let file = thread.join().map_err(|_| RecorderError::Ended)?;
-        let Counts {
-            lost,
-            first_lost_ns,
-            ..
-        } = self.probe.counts()?;
-        let end = end_record(now_ns(libc::CLOCK_MONOTONIC), lost, first_lost_ns);
+        let counts = self.probe.counts()?;
+        let end = end_record(
+            now_ns(libc::CLOCK_MONOTONIC),
+            [counts.lost, counts.first_lost_ns, counts.compat],
+        );
         let ended = finish(file, &self.path, &end);
         // What no record fitted into may have no room for the end.
         let is_cut = self.shared.dropped.load(Ordering::Relaxed) > 0;

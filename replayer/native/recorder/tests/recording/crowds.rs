@@ -1,4 +1,4 @@
-//! Many processes, and more than the ring holds.
+//! Many processes, more than the ring holds, and calls that are not recorded.
 
 use crate::common::{
     command, imported, lay_out, open_recorder_with, record_with_probe, scratch, told, wait_until,
@@ -51,5 +51,33 @@ fn a_trace_ends_before_the_first_record_that_was_lost() {
     assert_eq!(count.as_u64().unwrap(), lost);
     let stats = document["counts"]["ops"]["stat"].as_u64().unwrap_or(0);
     assert!(stats < 200_000, "{stats}");
+    fs::remove_dir_all(&home).unwrap();
+}
+
+/// Asks for its number with a call of i386: `mov eax, 20; int 0x80; ret`.
+const COMPAT: &str = r#"
+import ctypes, mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes([0xB8, 20, 0, 0, 0, 0xCD, 0x80, 0xC3]))
+address = ctypes.addressof(ctypes.c_char.from_buffer(code))
+for _ in range(3):
+    ctypes.CFUNCTYPE(ctypes.c_int)(address)()
+open("r/survived", "w")
+"#;
+
+#[test]
+fn calls_of_32_bit_programs_are_counted_as_a_blind_spot() {
+    let home = scratch("compat");
+    lay_out(&home);
+    let words = ["python3", "-S", "-E", "-c", COMPAT];
+    let Some(log) = record_with_probe(&home, &words) else {
+        return;
+    };
+    if !home.join("r/survived").exists() {
+        eprintln!("skipped: this kernel has no calls of i386");
+        return;
+    }
+    let document = imported(&home, &log, "bpf");
+    assert_eq!(document["blind_spots"]["calls of 32-bit programs"], 3);
     fs::remove_dir_all(&home).unwrap();
 }

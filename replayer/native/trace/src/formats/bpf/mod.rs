@@ -57,6 +57,7 @@ fn import(
         let blind = &mut tracker.counts.blind;
         blind.add_all(LOST, usize::try_from(survey.lost).unwrap_or(usize::MAX));
         blind.add_all(CUT, usize::from(!survey.is_whole));
+        blind.add_all(COMPAT, usize::try_from(survey.compat).unwrap_or(usize::MAX));
         lines.push(Input::of(
             input.path.clone(),
             Box::new(LogText::of(records, survey)),
@@ -67,3 +68,4 @@ fn import(
 
 const LOST: &str = "calls that the recorder lost: the trace ends before the first of them";
 const CUT: &str = "recorder ended before the recording: the last calls are missing";
+const COMPAT: &str = "calls of 32-bit programs";

@@ -137,14 +137,14 @@ impl<'a> Record<'a> {
     }
 }
 
-/// The record that ends a file.
+/// The record that ends a file: how many records were lost, when the first of them, and how many calls of 32-bit programs there were.
 #[must_use]
-pub fn end_record(now_ns: u64, lost: u64, first_lost_ns: u64) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEAD_BYTES + 16);
-    bytes.extend_from_slice(&56_u16.to_le_bytes());
-    bytes.extend_from_slice(&[0, 0, 5, 0, 0, 2]);
+pub fn end_record(now_ns: u64, told: [u64; 3]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEAD_BYTES + 24);
+    bytes.extend_from_slice(&64_u16.to_le_bytes());
+    bytes.extend_from_slice(&[0, 0, 5, 0, 0, 3]);
     bytes.extend_from_slice(&[0; 8]);
-    for number in [now_ns, 0, 0, lost, first_lost_ns] {
+    for number in [now_ns, 0, 0].into_iter().chain(told) {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_end_is_a_record_and_cut_ones_are_none() {
-        let bytes = end_record(7, 3, 5);
+        let bytes = end_record(7, [3, 5, 0]);
         assert_eq!(Record::length(&bytes), Some(bytes.len()));
         let record = Record::read(&bytes).unwrap();
         assert_eq!(

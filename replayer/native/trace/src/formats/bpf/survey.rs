@@ -17,6 +17,8 @@ pub(super) struct Survey {
     /// Nothing counts from here on: a record was lost, or the recorder was ended before the recording.
     pub(super) end_ns: Option<u64>,
     pub(super) lost: u64,
+    /// Calls of 32-bit programs, which are not recorded.
+    pub(super) compat: u64,
     /// The recorder has ended the recording itself.
     pub(super) is_whole: bool,
     pub(super) attached: Attachments,
@@ -48,6 +50,7 @@ impl Survey {
             if record.kind == RecordKind::End {
                 survey.is_whole = true;
                 survey.lost = record.number_at(0);
+                survey.compat = record.number_at(2);
                 if survey.lost > 0 {
                     survey.end_at(record.number_at(1));
                 }
