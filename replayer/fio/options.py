@@ -102,26 +102,15 @@ FILE_CALLS = {"filecreate": "open", "filestat": "stat", "filedelete": "unlink"}
 """Engines that make one call for each file, which fio times as its ``clat`` alone; they move no
 bytes, whatever fio counts."""
 
-_ELSEWHERE = "it reads or writes files outside the target"
+_LEADING_OUT = """
+opendir include read_iolog write_iolog verify_state_load verify_state_save verify_dump
+merge_blktrace_file filename_format read_iolog_chunked
+"""
 _RUNS = "it runs a program"
 _SYSTEM = "it changes system settings"
 
 REASONS = {
-    **dict.fromkeys(
-        (
-            "opendir",
-            "include",
-            "read_iolog",
-            "write_iolog",
-            "verify_state_load",
-            "verify_state_save",
-            "verify_dump",
-            "merge_blktrace_file",
-            "filename_format",
-            "read_iolog_chunked",
-        ),
-        _ELSEWHERE,
-    ),
+    **dict.fromkeys(_LEADING_OUT.split(), "it reads or writes files outside the target"),
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "profile"), _RUNS),
     **dict.fromkeys(
         ("ioscheduler", "cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"), _SYSTEM

@@ -276,25 +276,11 @@ _UNKNOWN = Guarantee(
     source="write(2), close(2), fsync(2)",
 )
 
+_ON_DISKS = "ext2 ext3 ext4 xfs btrfs f2fs bcachefs jfs reiserfs vfat exfat ntfs3"
+
 _RULES: dict[str, Callable[[frozenset[str]], Guarantee]] = {
     **dict.fromkeys(("tmpfs", "ramfs", "hugetlbfs"), _memory),
-    **dict.fromkeys(
-        (
-            "ext2",
-            "ext3",
-            "ext4",
-            "xfs",
-            "btrfs",
-            "f2fs",
-            "bcachefs",
-            "jfs",
-            "reiserfs",
-            "vfat",
-            "exfat",
-            "ntfs3",
-        ),
-        _disk,
-    ),
+    **dict.fromkeys(_ON_DISKS.split(), _disk),
     **dict.fromkeys(("nfs", "nfs4"), _nfs),
     **dict.fromkeys(("cifs", "smb3", "smbfs"), _smb),
     **dict.fromkeys(
