@@ -18,12 +18,12 @@ from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import WorkerPool
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import event_line
+from replayer.measure.units import NS_PER_S
 from replayer.run.ledger import Phase, is_transaction
 from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import explain_record
 from replayer.run.writer import RunWriter
 
-NS_PER_S = 1_000_000_000
 SLACK_NS = 100_000_000
 """Chosen: workers begin a segment within milliseconds, and cut seconds from then on."""
 

@@ -13,6 +13,7 @@ from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import LostWorkerError
 from replayer.errors import ReplayerError
+from replayer.measure.units import NS_PER_S
 from replayer.run.controller import LoadClient
 from replayer.run.ledger import Ledger
 from replayer.run.prepared_run import RunRequest
@@ -20,7 +21,6 @@ from replayer.run.progress import Hang
 from replayer.run.roles import OnLostWorker
 from replayer.run.schedule import ScheduledSegment
 
-NS_PER_S = 1_000_000_000
 PATIENCE_S = 30.0  # chosen: beyond a segment's grace and the engine's own patience of 2 s
 
 

@@ -30,6 +30,7 @@ from replayer.locust.patches import round_figure, show_digits
 from replayer.locust.ports import LocustMaster
 from replayer.locust.spawner import LocustSpawner, begin_test, options_of
 from replayer.locust.users import has_scenario_users
+from replayer.measure.units import DASH
 from replayer.run.addresses import put_address, try_address, try_certificate
 from replayer.run.controller import ControlledRun
 from replayer.run.local_run import open_local_run
@@ -163,7 +164,6 @@ def _app_of(web_ui: WebUI) -> Flask:
 
 NS_PER_US = 1e3
 BYTES_PER_MB = 1e6
-DASH = "\N{EN DASH}"
 
 COLUMNS = (
     ("target", "Target"),

@@ -17,6 +17,7 @@ from replayer._native import Interval, Row, Transaction
 from replayer.locust.failures import FailedTasks
 from replayer.measure.clients import TaskFailure
 from replayer.measure.hlog import Segment, Span, covered_s
+from replayer.measure.units import NS_PER_S
 from replayer.run.ledger import RECENT_INTERVALS, is_transaction
 
 
@@ -142,7 +143,6 @@ def _per(count: int, seconds: float) -> float:
 
 METHOD = "FILE"
 NS_PER_MS = 1e6
-NS_PER_S = 1_000_000_000
 
 Handler = Callable[..., None]
 

@@ -3,6 +3,9 @@
 Text only; nothing is measured or compared with what is printed here.
 """
 
+NS_PER_S = 1_000_000_000
+DASH = "\N{EN DASH}"
+"""What stands for a figure that there is none of."""
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
 _COUNTS = ((1, ""), (10**3, "k"), (10**6, "M"), (10**9, "G"))
@@ -85,10 +88,9 @@ def format_ratio(value: float) -> str:
 
 def format_times(ratio: float | None) -> str:
     """Return a ratio with the sign of a multiple; a dash where there is none, as to 0."""
-    return _DASH if ratio is None else f"\N{MULTIPLICATION SIGN}{format_ratio(ratio)}"
+    return DASH if ratio is None else f"\N{MULTIPLICATION SIGN}{format_ratio(ratio)}"
 
 
-_DASH = "\N{EN DASH}"
 _LEAST_OF_TWO, _MOST_OF_TWO = 0.1, 9.995  # between them two decimals are two or three digits
 
 

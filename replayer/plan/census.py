@@ -113,7 +113,7 @@ def _thinned(spread: Spread) -> Spread:
 ZERO = constant(0)
 
 
-BLOCK_BYTES = 4096
+BLOCK_BYTES = 4096  # chosen: the block of ext4, xfs and most servers
 """Chosen: the block of ext4, xfs and most servers; what a small file takes at least."""
 
 

@@ -6,13 +6,11 @@ from typing import Any
 
 from replayer.measure.mix import planned_shares
 from replayer.measure.summary import WAITS
-from replayer.plan.census import Census
+from replayer.plan.census import BLOCK_BYTES, Census
 from replayer.plan.document import Plan, say_limits, say_warmed
 from replayer.plan.expectation import expect_transaction
 from replayer.plan.space import Tally
 from replayer.plan.traces import TraceSummary, describe_trace
-
-BLOCK_BYTES = 4096
 
 
 @dataclass(frozen=True)

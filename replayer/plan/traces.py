@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from replayer.plan.census import BLOCK_BYTES
 from replayer.trace.facts import TraceFacts
 from replayer.trace.reading import TraceStatistics
 
 ReplayPace = Literal["asap", "closed", "timed"]
 
-BLOCK_BYTES = 4096  # chosen: the block of ext4, xfs and most servers
 AS_RECORDED = 100  # per cent
 _OUTSIDE = re.compile(r"[^a-z0-9]+")
 

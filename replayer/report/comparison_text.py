@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import in_one_line
-from replayer.measure.units import format_ratio, format_times
+from replayer.measure.units import DASH, format_ratio, format_times
 from replayer.report.claims import say_unranked
 from replayer.report.document import ComparedFigure, Comparison, ComparisonRow
-from replayer.report.figures import DASH, show_spread, show_value
+from replayer.report.figures import show_spread, show_value
 from replayer.report.markdown import escape, table_lines
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import heading, note, wrapped

@@ -16,6 +16,7 @@ from replayer.measure.run import Target, part_in_words
 from replayer.measure.summarise import OUTSIDE
 from replayer.measure.summary import TransactionSummary, find_sweeps
 from replayer.measure.units import (
+    NS_PER_S,
     format_about,
     format_bytes,
     format_count,
@@ -52,9 +53,6 @@ def describe_machines(machines: Sequence[MachineFacts]) -> str:
 def each_once(words: Iterable[str]) -> str:
     """Return what differs, side by side, in an order that does not depend on who came first."""
     return " or ".join(sorted(set(words)))
-
-
-NS_PER_S = 1e9
 
 
 def describe_verification(found: Verification) -> str:

@@ -17,6 +17,7 @@ from replayer.measure.summary import (
     TransactionSummary,
 )
 from replayer.measure.units import (
+    DASH,
     format_at_least_ns,
     format_bytes,
     format_count,
@@ -26,8 +27,6 @@ from replayer.measure.units import (
 )
 from replayer.report.document import ComparedFigure, ComparisonRow
 from replayer.report.style import Column
-
-DASH = "\N{EN DASH}"
 
 COLUMNS = (
     Column("", 9),

@@ -13,7 +13,7 @@ from replayer.errors import in_one_line
 from replayer.measure.health import RunWarning
 from replayer.measure.run import part_in_words
 from replayer.measure.summary import Statistics
-from replayer.measure.units import format_count, format_share, format_times
+from replayer.measure.units import DASH, format_count, format_share, format_times
 from replayer.report.answer import DIFFERS, begin_line
 from replayer.report.description import (
     describe_judgement,
@@ -23,7 +23,7 @@ from replayer.report.description import (
     unfinished,
 )
 from replayer.report.document import ComparedFigure, Comparison, Document, PooledFigures
-from replayer.report.figures import DASH, show_rate, show_time, show_value
+from replayer.report.figures import show_rate, show_time, show_value
 from replayer.report.findings import sentences
 from replayer.report.ranking import ALL, FIGURES
 from replayer.report.replay import describe_agreement

@@ -22,6 +22,7 @@ from replayer.measure.health import RunWarning, UntilDecided
 from replayer.measure.record import load_run
 from replayer.measure.runfolder import RunFolder
 from replayer.measure.summarise import summarise
+from replayer.measure.units import NS_PER_S
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import OpenFigure, find_open_in, plan_looks
 from replayer.report.ranking import rank
@@ -38,7 +39,6 @@ POLL_S = 0.05
 RECORDED_S = 1.2  # chosen: an interval is recorded within its own length of a second
 FOREVER_NS = 2**62  # a warm-up that only end_warm_up() ends
 THREADS_S = 60.0  # chosen: ten thousand threads start within a few seconds on a busy machine
-NS_PER_S = 1_000_000_000
 
 
 class LoadClient:

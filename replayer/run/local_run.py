@@ -10,7 +10,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, UntilDecided, health_warnings
 from replayer.measure.run import part_in_words
-from replayer.measure.units import format_about, format_seconds
+from replayer.measure.units import NS_PER_S, format_about, format_seconds
 from replayer.plan.document import say_limits, say_warmed
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import PRECISION
@@ -39,8 +39,6 @@ from replayer.run.writer import load_facts
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
 from replayer.supervisor import leave_now
-
-NS_PER_S = 1_000_000_000
 
 
 class LocalRun(ControlledRun):

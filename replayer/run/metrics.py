@@ -25,13 +25,13 @@ from prometheus_client.metrics_core import (
 from replayer._native import Histogram, Interval, Row
 from replayer.errors import OutsideError
 from replayer.measure.hlog import CANCELLED, FOUND_END
+from replayer.measure.units import NS_PER_S
 from replayer.run.addresses import put_address
 from replayer.run.ledger import COUNTED
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick
 from replayer.run.web_options import Address
 
 PATH = "/metrics"
-NS_PER_S = 1e9
 WHOLE = "transaction"
 BOUNDS_S = (
     *(round(digit * 10.0**power, 9) for power in range(-7, 3) for digit in (1, 2.5, 5)),

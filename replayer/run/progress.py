@@ -18,14 +18,13 @@ from rich.text import Text
 from replayer._native import Interval
 from replayer.errors import in_one_line
 from replayer.measure.summary import samples_needed
-from replayer.measure.units import format_about, format_many, format_number, format_time_ns
+from replayer.measure.units import DASH, format_about, format_many, format_number, format_time_ns
 from replayer.report.style import cut, text_width
 from replayer.run.ledger import Ledger, LiveLine
 
 LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
 PERCENTILES = (50.0, 95.0, 99.0)
-DASH = "\N{EN DASH}"
 LINE_WIDTH = 80
 """Columns of a line in a pipe (chosen): it goes to logs, which people look at in narrow windows."""
 SHORTEST_NAME = 12

@@ -6,7 +6,7 @@ Pure: what to run when. The controller does it.
 from dataclasses import dataclass
 
 from replayer.errors import ReplayerError
-from replayer.measure.units import format_many, format_seconds
+from replayer.measure.units import NS_PER_S, format_many, format_seconds
 from replayer.report.claims import CLAIM_ROUNDS
 
 ROUNDS_OF_SEVERAL = 3  # chosen: the fewest that give a median and a spread
@@ -33,11 +33,11 @@ def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:
     Raises:
         ReplayerError: The fewest rounds of the shortest length do not fit.
     """
-    budget_ns = budget_s * _NS_PER_S
+    budget_ns = budget_s * NS_PER_S
     length_ns = max(min(round_ns, budget_ns // (targets * ROUNDS_IN_BUDGET)), SHORTEST_ROUND_NS)
     most = min(budget_ns // (targets * length_ns), MOST_ROUNDS)
     if most < CLAIM_ROUNDS:
-        shortest_s = SHORTEST_ROUND_NS // _NS_PER_S
+        shortest_s = SHORTEST_ROUND_NS // NS_PER_S
         least_s = CLAIM_ROUNDS * targets * shortest_s
         message = (
             f"--budget {budget_s}s: must be at least {least_s}s, for {CLAIM_ROUNDS} rounds of "
@@ -47,9 +47,8 @@ def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:
     return length_ns, most
 
 
-_NS_PER_S = 1_000_000_000
 ROUNDS_IN_BUDGET = 6  # chosen: twice the fewest, if targets differ little
-SHORTEST_ROUND_NS = 2 * _NS_PER_S  # chosen: two intervals of the timeline
+SHORTEST_ROUND_NS = 2 * NS_PER_S  # chosen: two intervals of the timeline
 MOST_ROUNDS = 1_000  # as --rounds
 
 

@@ -19,6 +19,7 @@ from gevent.hub import get_hub
 
 from replayer._native import Engine, Finding, Plan, Sandbox, evict_machine_caches
 from replayer.errors import OutsideError, ReplayerError
+from replayer.measure.units import NS_PER_S
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import Identity, Loss, find_loss, hand_on, identify, take_over
 from replayer.run.progress import ProgressDisplay
@@ -76,7 +77,6 @@ POLL_S = 0.05
 ANSWER_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 HUNG_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
-NS_PER_S = 1_000_000_000
 LEAST_PATIENCE_S = 3.0  # chosen: a mount that is well answers by then, whatever its users may take
 Explain = Callable[[Path, OSError], ReplayerError]
 """Turns a failed call into a refusal."""

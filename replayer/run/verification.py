@@ -8,13 +8,13 @@ from typing import Any
 
 from replayer._native import Engine
 from replayer.errors import ReplayerError
+from replayer.measure.units import NS_PER_S
 from replayer.measure.verification import LastReading, Verification, WrongBlocks
 from replayer.plan.document import Plan, tells_by_name
 from replayer.run.interruption import Interruption, Level
 from replayer.run.prepared_run import PreparedRun
 
 BUDGET_S = 120.0  # chosen: what the largest shipped scenario writes, from a mount with 20 MB/s
-NS_PER_S = 1e9
 LEAST_S = 1.0  # chosen: what a small run wrote is read by then
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from replayer.errors import ReplayerError
+from replayer.measure.units import NS_PER_S
 from replayer.run.interruption import Interruption, Level
 from replayer.run.progress import Hang
 from replayer.run.targets import MountError, explain
@@ -89,7 +90,6 @@ STUCK_NS = 5_000_000_000  # as the engine's: a call that takes longer is reporte
 SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
 FLUSHES = frozenset({"sync", "syncfs"})
 FLUSHED_LATER = 10  # chosen: a fifth of 64 GB (vm.dirty_ratio) in 20 minutes are 11 MB/s
-NS_PER_S = 1e9
 
 
 class Watched(Protocol):

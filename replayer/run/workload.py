@@ -12,6 +12,7 @@ from typing import Any
 from replayer.errors import ReplayerError
 from replayer.measure.health import UntilDecided
 from replayer.measure.run import DatasetPart
+from replayer.measure.units import NS_PER_S
 from replayer.ops import ALTERING
 from replayer.plan.compile import compile_plan
 from replayer.plan.document import Plan
@@ -23,7 +24,6 @@ from replayer.scenario.units import read_rate
 from replayer.trace.facts import TraceFacts, load_facts
 from replayer.verdict.threshold import AS_RECORDED, with_default
 
-NS_PER_S = 1_000_000_000
 FREE_FORM: dict[str, object] = {
     "format": 1,
     "name": "locustfile",

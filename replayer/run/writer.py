@@ -27,14 +27,13 @@ from replayer.measure.run import (
 )
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
+from replayer.measure.units import NS_PER_S
 from replayer.measure.verification import Verification
 from replayer.report.decision import plan_looks
 from replayer.run.caches import CacheProcedure
 from replayer.run.replays import describe_replay
 from replayer.run.targets import NamedTarget
 from replayer.run.workload import Workload
-
-NS_PER_S = 1e9
 
 
 class RunWriter:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from replayer.errors import EXIT_INCONCLUSIVE
 from replayer.measure.summary import by_size
-from replayer.measure.units import AT_LEAST, format_count, format_number
+from replayer.measure.units import AT_LEAST, DASH, format_count, format_number
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.figures import longest, show_time
 from replayer.report.first_screen import Note, answer_lines, fill_screen
@@ -26,7 +26,6 @@ from replayer.study.results import Filled, ResultLine, ResultRow, StandOut, Step
 if TYPE_CHECKING:
     from replayer.measure.run import Outcome
 
-DASH = "\N{EN DASH}"
 STORED = "writes are in"
 _ALWAYS = 99
 MARK = "\N{BLACK RIGHT-POINTING POINTER} "

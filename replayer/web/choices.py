@@ -10,11 +10,10 @@ from functools import cache
 from pathlib import Path
 
 from replayer.errors import ReplayerError
+from replayer.measure.units import NS_PER_S
 from replayer.run.options import VERIFY, Settings
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_scenarios
-
-NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
