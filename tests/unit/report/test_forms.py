@@ -21,8 +21,8 @@ from replayer.report.claims import lie_apart
 from replayer.report.comparing import compare
 from replayer.report.comparison_text import render_comparison_markdown, render_comparison_table
 from replayer.report.composition import compose
-from replayer.report.csv_form import render_csv
 from replayer.report.document import Document
+from replayer.report.forms import render_csv
 from replayer.report.html import render_html
 from replayer.report.json_form import render_json, run_schema
 from replayer.report.junit import render_junit

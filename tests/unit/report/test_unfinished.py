@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 from replayer.measure.record import load_run
 from replayer.measure.run import StatedThreshold
 from replayer.report.composition import compose
-from replayer.report.csv_form import render_csv
+from replayer.report.forms import render_csv
 from replayer.report.html import render_html
 from replayer.report.json_form import render_json
 from replayer.report.junit import render_junit
