@@ -10,7 +10,8 @@ EVERY = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.register_profile("default", EVERY, max_examples=25, derandomize=True)
+settings.register_profile("default", EVERY, max_examples=10, derandomize=True)
+settings.register_profile("nightly", EVERY, max_examples=100, print_blob=True)
 settings.register_profile("long", EVERY, max_examples=2000, print_blob=True)
 
 
