@@ -49,7 +49,7 @@ def _open(path: str | Path, ring_bytes: int, limit_bytes: int) -> _native.ProbeR
         raise TracerError(str(reason), hint=f"needed: {need}") from None
 
 
-class _Progress(TypedDict):
+class _RecordingState(TypedDict):
     """How far a recording is (``_native.ProbeRecording.progress``)."""
 
     records: int
@@ -83,10 +83,10 @@ class ProbeLog:
         self._recording = _open(self.path, ring_bytes, self.limit_bytes)
         return self._recording
 
-    def _progress(self) -> _Progress | None:
+    def _progress(self) -> _RecordingState | None:
         if self._recording is None:
             return None
-        told: _Progress = json.loads(self._recording.progress())
+        told: _RecordingState = json.loads(self._recording.progress())
         return told
 
     @property

@@ -1,14 +1,17 @@
-"""Processes as /proc shows them: who descends from whom, who is traced, what each holds open.
+"""Processes as /proc and control groups show them: who descends from whom, what each holds open.
 
 Reading /proc races with the processes: what has gone in between is left out. Nothing is changed.
 """
 
 import os
+import shutil
 import stat
+import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from replayer.errors import ReplayerError
 from replayer.measure.facts import Frozen
 
 __all__ = [
@@ -20,8 +23,10 @@ __all__ = [
     "computed_below",
     "families_of",
     "family_of",
+    "group_of_unit",
     "has_ended",
     "is_running",
+    "processes_of_group",
     "read_descriptors",
     "read_own_state",
     "read_state",
@@ -227,3 +232,47 @@ def _status(pid: int) -> dict[str, str]:
 def _pairs(text: str) -> dict[str, str]:
     lines = (line.partition(":") for line in text.splitlines())
     return {name: value.strip() for name, _, value in lines}
+
+
+_GROUPS = Path("/sys/fs/cgroup")
+_LIST = "cgroup.procs"
+_ASKING_S = 30
+
+
+def processes_of_group(group: Path) -> list[int]:
+    """Return the processes of a control group and of those below it.
+
+    Raises:
+        ReplayerError: It is no control group, or has no process.
+    """
+    if not (group / _LIST).is_file():
+        message = f"{group}: is no control group: it has no {_LIST}"
+        raise ReplayerError(message, hint=f"they are below {_GROUPS}")
+    lists = (path.read_text().split() for path in sorted(group.rglob(_LIST)))
+    found = sorted({int(pid) for pids in lists for pid in pids})
+    if not found:
+        raise ReplayerError(f"{group}: has no process", hint="start the service first")
+    return found
+
+
+def group_of_unit(unit: str) -> Path:
+    """Return the control group of a systemd unit.
+
+    Raises:
+        ReplayerError: systemd is not there, or does not run this unit.
+    """
+    systemctl = shutil.which("systemctl")
+    if systemctl is None:
+        raise ReplayerError(f"--unit {unit}: systemd is not there", hint="use --cgroup or -p")
+    words = [systemctl, "show", "--property", "ControlGroup", "--value", "--", unit]
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell reads the words
+            words, capture_output=True, text=True, check=False, timeout=_ASKING_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ReplayerError(f"--unit {unit}: {error}", hint="use --cgroup or -p") from error
+    name = done.stdout.strip()
+    if not name:
+        raise ReplayerError(f"--unit {unit}: does not run", hint="list units with: systemctl")
+    every = (_GROUPS / name.lstrip("/"), _GROUPS / "systemd" / name.lstrip("/"))
+    return next((group for group in every if group.is_dir()), every[0])

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from replayer.capture.control_groups import group_of_unit, processes_of_group
 from replayer.capture.flow import capture
 from replayer.capture.order import (
     LIMIT_BYTES,
@@ -17,6 +16,7 @@ from replayer.capture.order import (
     RecorderChoice,
     Verbosity,
 )
+from replayer.capture.processes import group_of_unit, processes_of_group
 from replayer.errors import ReplayerError
 from replayer.scenario.units import read_size
 

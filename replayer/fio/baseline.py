@@ -19,7 +19,7 @@ from replayer.fio.jobs import document_of, load_jobs
 from replayer.fio.options import FILE_CALLS
 from replayer.fio.places import DevicePlace, FolderPlace, JobPlace
 from replayer.fio.program import find_fio
-from replayer.fio.recorder import Recorder
+from replayer.fio.recorder import FioRecorder
 from replayer.fio.run_record import BaselineOrder, Size, describe_baseline, name_of, note_of_jobs
 from replayer.fio.snapshot import WAYS
 from replayer.fio.writing import Scale, scaled
@@ -64,7 +64,7 @@ def run_baseline(order: BaselineOrder) -> int:
     with ExitStack() as leaving:
         leaving.callback(interruption.settle)
         leaving.callback(progress.close)
-        recorder = Recorder(writer.folder.path)
+        recorder = FioRecorder(writer.folder.path)
         client = FioClient(program, files, places, writer.folder, recorder, progress, interruption)
         terms = Terms(
             schedule=schedule_jobs(files, len(places), rounds),

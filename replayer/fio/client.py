@@ -27,7 +27,7 @@ from replayer.fio.jobfile import JobFile, Section
 from replayer.fio.places import NO_ROOM, DevicePlace, JobPlace
 from replayer.fio.process import FioProcess, Launch
 from replayer.fio.program import Program
-from replayer.fio.recorder import Gain, Recorder
+from replayer.fio.recorder import FioRecorder, Gain
 from replayer.fio.snapshot import Snapshot, parse_snapshot
 from replayer.fio.writing import render_job_file
 from replayer.measure.health import RunWarning
@@ -194,7 +194,7 @@ class FioClient(LoadClient):
     files: tuple[JobFile, ...]
     places: tuple[JobPlace, ...]
     folder: RunFolder
-    recorder: Recorder
+    recorder: FioRecorder
     progress: ProgressDisplay
     interruption: Interruption
     ledger: Ledger = field(default_factory=Ledger)

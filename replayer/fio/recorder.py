@@ -45,7 +45,7 @@ class _Job:
     shares: Mapping[str, Share] = field(default_factory=dict)
 
 
-class Recorder:
+class FioRecorder:
     """Writes histograms.hlog and timeline.csv.
 
     Raises:

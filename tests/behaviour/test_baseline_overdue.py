@@ -16,7 +16,7 @@ from replayer.fio.checking import check_job_file
 from replayer.fio.jobfile import parse_job_file
 from replayer.fio.places import FolderPlace
 from replayer.fio.program import find_fio
-from replayer.fio.recorder import Recorder
+from replayer.fio.recorder import FioRecorder
 from replayer.measure.runfolder import RunFolder
 from replayer.run.controller import PhaseController, Terms
 from replayer.run.interruption import Interruption
@@ -115,7 +115,7 @@ def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) 
     file = check_job_file(parse_job_file(CREATING, "own.fio", {}), None)
     place = FolderPlace(NamedTarget("mount", (mount,)), DirContext(progress, nobody, 1.0))
     place.create("own", "{}")
-    recorder, folder = Recorder(small), RunFolder(small, "own")
+    recorder, folder = FioRecorder(small), RunFolder(small, "own")
     made = FullLater(find_fio(), (file,), (place,), folder, recorder, progress, nobody)
     schedule = client.schedule_jobs((file,), 1, 1)
     controller = PhaseController(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.capture.control_groups import group_of_unit, processes_of_group
+from replayer.capture.processes import group_of_unit, processes_of_group
 from replayer.errors import ReplayerError
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from replayer.fio.recorder import Recorder
+from replayer.fio.recorder import FioRecorder
 from replayer.fio.snapshot import JobState, Share, Snapshot
 from replayer.measure.hlog import Segment
 from replayer.measure.timeline import read_timeline
@@ -15,7 +15,7 @@ def state(runtime_ms: int, moved: int, times: dict[int, int]) -> Snapshot:
 
 
 def test_bytes_that_fio_counts_before_their_time_come_with_it(tmp_path: Path) -> None:
-    recorder = Recorder(tmp_path)
+    recorder = FioRecorder(tmp_path)
     recorder.begin_segment(Segment(0, 0, "measured"), 1, ())
     recorder.take(state(1000, 4096, {1000: 1}))
     recorder.take(state(2000, 8192, {1000: 1}))

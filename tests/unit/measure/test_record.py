@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from replayer.errors import ReplayerError
-from replayer.fio.recorder import Recorder
+from replayer.fio.recorder import FioRecorder
 from replayer.fio.snapshot import JobState, Share, Snapshot
 from replayer.measure.hlog import Segment
 from replayer.measure.record import load_run, read_events
@@ -208,7 +208,7 @@ def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
     full: RunFolder,
 ) -> None:
     (full.path / "fill").unlink()
-    recorder = Recorder(full.path)
+    recorder = FioRecorder(full.path)
     with suppress(OSError), (full.path / "fill").open("wb", buffering=0) as file:
         while file.write(b"x" * 4096):
             pass
