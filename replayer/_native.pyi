@@ -433,11 +433,11 @@ class ProbeRecording:
     """File calls, told by a probe in the kernel (RuntimeError: why it cannot be, what it needs)."""
 
     def __new__(cls, path: str | PathLike[str], ring_bytes: int, limit_bytes: int) -> Self: ...
-    def arm(self) -> None:
-        """Record the next process that this thread starts, and descendants."""
+    def arm(self) -> None: ...  # for the next process that this thread starts, and descendants
     def attach_to(self, processes: Sequence[int]) -> None: ...
     def progress(self) -> str:
-        """JSON: records, bytes, lost, live (threads), processes, is_full, trouble (of the file)."""
+        """JSON: records, bytes, lost, live (threads), is_full, trouble (of the file)."""
+    def processes(self) -> list[int]: ...
     def finish(self) -> None: ...
 
 @final

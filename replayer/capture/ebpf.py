@@ -23,22 +23,13 @@ from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
 from replayer.capture.signals import Inbox, Notice
 
-__all__ = ["RING_BYTES", "EbpfRecorder", "check_ebpf"]
+__all__ = ["RING_BYTES", "EbpfRecorder"]
 
 RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
 RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
 MOST_LOOKS = 10  # chosen: a program that starts others all the time is never seen whole at once
 _NOWHERE = "/dev/null"
 _ENOUGH = 1 << 40
-
-
-def check_ebpf() -> None:
-    """Load and attach the probe for a moment.
-
-    Raises:
-        TracerError: It cannot be used: why, and what would be needed.
-    """
-    _open(_NOWHERE, RING_BYTES, _ENOUGH).finish()
 
 
 def _open(path: str | Path, ring_bytes: int, limit_bytes: int) -> _native.ProbeRecording:
@@ -56,7 +47,6 @@ class _RecordingState(TypedDict):
     bytes: int
     lost: int
     live: int
-    processes: list[int]
     is_full: bool
     trouble: str | None
 
@@ -133,11 +123,6 @@ class ProbeLog:
         if self._recording is not None:
             self._recording.finish()
 
-    @property
-    def has_stopped(self) -> bool:
-        """Whether nobody is recorded any more."""
-        return self._has_stopped
-
     def live(self) -> int:
         """Return how many threads are recorded."""
         progress = self._progress()
@@ -145,8 +130,8 @@ class ProbeLog:
 
     def processes(self) -> list[int]:
         """Return the processes that are recorded and live."""
-        progress = self._progress()
-        return [] if progress is None else [pid for pid in progress["processes"] if is_running(pid)]
+        known = [] if self._recording is None else self._recording.processes()
+        return [pid for pid in known if is_running(pid)]
 
     def cut(self) -> int:
         """Return 0: nothing is written behind the limit."""
@@ -201,8 +186,12 @@ class EbpfRecorder:
         self.log = ProbeLog(folder / "log.bpf", limit_bytes)
 
     def check(self) -> None:
-        """Load and attach the probe for a moment."""
-        check_ebpf()
+        """Load and attach the probe for a moment.
+
+        Raises:
+            TracerError: It cannot be used: why, and what would be needed.
+        """
+        _open(_NOWHERE, self._ring_bytes, _ENOUGH).finish()
 
     def calibrate(self, _: Literal["command", "attached"]) -> Calibration | None:
         """Measure what it adds to each call."""

@@ -21,7 +21,7 @@ from replayer.capture.compilation import (
     way_to_compile,
     write_prelude,
 )
-from replayer.capture.ebpf import EbpfRecorder, check_ebpf
+from replayer.capture.ebpf import EbpfRecorder
 from replayer.capture.order import Attach, CaptureOrder, RecordedCommand, RecorderChoice
 from replayer.capture.processes import (
     ProcessState,
@@ -144,20 +144,23 @@ def choose_recorder(order: CaptureOrder, folder: Path) -> Recorder:
     Raises:
         TracerError: It cannot be used here.
     """
-    if order.recorder is RecorderChoice.STRACE:
-        return StraceRecorder(folder, order.limit_bytes)
-    if order.recorder is RecorderChoice.EBPF:
-        return EbpfRecorder(folder, order.limit_bytes)
+    chosen = _find_best(order, folder) if order.recorder is RecorderChoice.AUTO else order.recorder
+    make = EbpfRecorder if chosen is RecorderChoice.EBPF else StraceRecorder
+    return make(folder, order.limit_bytes)
+
+
+def _find_best(order: CaptureOrder, folder: Path) -> RecorderChoice:
+    """Return what records best here, and say why."""
     if isinstance(order.what, RecordedCommand) and order.what.rehearsals:
         say("recording with strace: --rehearse corrects its pauses; those of eBPF need none")
-        return StraceRecorder(folder, order.limit_bytes)
+        return RecorderChoice.STRACE
     try:
-        check_ebpf()
+        EbpfRecorder(folder, order.limit_bytes).check()
     except TracerError as error:
         say(f"recording with strace: {error} ({error.hint})")
-        return StraceRecorder(folder, order.limit_bytes)
+        return RecorderChoice.STRACE
     say("recording with eBPF")
-    return EbpfRecorder(folder, order.limit_bytes)
+    return RecorderChoice.EBPF
 
 
 def _record(job: _Capture) -> _Done:

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from replayer.capture.ebpf import check_ebpf
+from replayer.capture.ebpf import EbpfRecorder
 from replayer.capture.refusal import TracerError
 from tests.behaviour.shell import Done, Shell
 
 
 def why_not() -> str:
     try:
-        check_ebpf()
+        EbpfRecorder(Path(os.devnull), limit_bytes=1).check()
     except TracerError as error:
         return str(error)
     return ""

@@ -20,7 +20,7 @@ def test_programs_that_use_all_cpus_are_named_with_their_share() -> None:
         busiest = find_busiest()
     assert use.cpus == cpus
     assert use.leaves_hardly_any, use
-    assert "spinner" in busiest, busiest
+    assert busiest["spinner"] > 0.2
     assert f"of the {cpus} CPU" in str(use)
 
 

@@ -46,11 +46,15 @@ impl ProbeRecording {
             "bytes": progress.bytes,
             "lost": progress.lost,
             "live": progress.live,
-            "processes": progress.processes,
             "is_full": progress.is_full,
             "trouble": progress.trouble,
         });
         Ok(told.to_string())
+    }
+
+    /// The processes that were recorded, as far as records told.
+    fn processes(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
+        self.with(py, |recorder| Ok(recorder.processes()))
     }
 
     /// Detach from the kernel, and end the file.

@@ -22,8 +22,6 @@ pub struct Progress {
     pub lost: u64,
     /// Threads that are recorded and have not ended.
     pub live: u64,
-    /// Their processes, as far as records told.
-    pub processes: Vec<u32>,
     /// Whether the file has reached its limit.
     pub is_full: bool,
     /// Why the file could not be written.
@@ -126,18 +124,23 @@ impl Recorder {
             .lock()
             .ok()
             .and_then(|trouble| trouble.clone());
-        let processes = shared.processes.lock();
         Ok(Progress {
             records: shared.records.load(Ordering::Relaxed),
             bytes: shared.bytes.load(Ordering::Relaxed),
             lost,
             live,
-            processes: processes
-                .map(|known| known.iter().copied().collect())
-                .unwrap_or_default(),
             is_full: shared.dropped.load(Ordering::Relaxed) > 0,
             trouble,
         })
+    }
+
+    /// The processes that were recorded, as far as records told.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        let known = self.shared.processes.lock();
+        known
+            .map(|known| known.iter().copied().collect())
+            .unwrap_or_default()
     }
 
     /// Detach, write what is left in the ring, and end the file. Does nothing the second time.

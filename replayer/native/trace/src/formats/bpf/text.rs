@@ -156,8 +156,7 @@ impl LogText {
                 } else if record.flags & BEGUN_BEFORE == 0 {
                     self.push(record.start_ns, false, slot);
                 }
-                if matches!(record.number, EXECVE | EXECVEAT)
-                    && record.result == 0
+                if has_executed(record)
                     && let (Some((before, _)), Some(slot)) =
                         (self.programs.get(&task), self.slots.get_mut(slot))
                 {
@@ -262,11 +261,7 @@ impl LogText {
         let is_whole = next
             .is_some_and(|Reverse((.., is_return, next))| *is_return && *next == place)
             && slot.entered_by == record.task;
-        let Some(call) = self
-            .calls
-            .get(usize::from(record.number))
-            .and_then(Option::as_ref)
-        else {
+        let Some(call) = call_of(&self.calls, record) else {
             let _ = writeln!(self.text, "unknown( <unfinished ...>");
             return false;
         };
@@ -285,11 +280,7 @@ impl LogText {
 
     fn write_return(&mut self, record: &Record<'_>, slot: &Slot, time_ns: u64) {
         self.write_front(record.task, time_ns);
-        let Some(call) = self
-            .calls
-            .get(usize::from(record.number))
-            .and_then(Option::as_ref)
-        else {
+        let Some(call) = call_of(&self.calls, record) else {
             return;
         };
         if record.flags & BEGUN_BEFORE != 0 {
@@ -309,15 +300,10 @@ impl LogText {
 
     /// The arguments and the result.
     fn write_rest(&mut self, record: &Record<'_>, part: Part) {
-        let Some(call) = self
-            .calls
-            .get(usize::from(record.number))
-            .and_then(Option::as_ref)
-        else {
+        let Some(call) = call_of(&self.calls, record) else {
             return;
         };
-        let program = matches!(record.number, EXECVE | EXECVEAT) && record.result == 0;
-        let program = program
+        let program = has_executed(record)
             .then(|| self.programs.remove(&record.task))
             .flatten();
         match &program {
@@ -364,6 +350,16 @@ impl LogText {
             _ => {}
         }
     }
+}
+
+/// What is known of a recorded call.
+fn call_of<'a>(calls: &'a [Option<RecordedCall>], record: &Record<'_>) -> Option<&'a RecordedCall> {
+    calls.get(usize::from(record.number))?.as_ref()
+}
+
+/// Whether a call has put another program in its caller's place.
+fn has_executed(record: &Record<'_>) -> bool {
+    matches!(record.number, EXECVE | EXECVEAT) && record.result == 0
 }
 
 /// The path of a program that was executed: behind a descriptor, the kernel names it `/dev/fd/N/PATH`.
