@@ -5,6 +5,8 @@ listen. It ends no test by itself: the worker pool decides which worker is lost.
 to the workers of the begin alone: worker i of n runs the users i, i + n, i + 2n and so on.
 """
 
+import atexit
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +36,7 @@ from replayer.measure.health import RunWarning
 
 FRAMES = 2  # a ZMQ router's: who sent it, and what
 MOST_SHOWN = 120
+SENT_MS = 2000  # chosen: time for the last messages to leave this process
 
 
 class _Heartbeat(WireForm):
@@ -142,6 +145,13 @@ class Master(MasterRunner):
     def __init__(self, *how: Any, **more: Any) -> None:  # noqa: ANN401 - as Locust's
         self.unread = Unread()
         super().__init__(*how, **more)
+        atexit.register(self._send_the_rest, os.getpid())
+
+    def _send_the_rest(self, process: int) -> None:
+        """Wait until ZMQ's thread has sent why workers must go: it ends with the process."""
+        if os.getpid() == process:
+            self.server.close(linger=SENT_MS)
+            self.server.socket.context.term()
 
     def client_listener(self) -> Any:  # noqa: ANN401 - it never returns
         """Hear messages, one after the other."""

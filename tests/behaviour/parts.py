@@ -1,13 +1,14 @@
 """Several processes of one run, and what each of them counted."""
 
 import os
+import random
 import shutil
 import socket
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,9 +43,12 @@ transactions:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """Return a port below those that the kernel gives to connections: other tests ask for some."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for(is_so: Callable[[], object], limit_s: float = 150) -> None:

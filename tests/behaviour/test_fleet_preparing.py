@@ -54,7 +54,9 @@ def is_laying_out(shell: Shell) -> bool:
 
 def test_a_worker_ends_as_its_master_that_waited_for_another_one_in_vain(shell: Shell) -> None:
     with led(shell, "--expect-workers-max-wait", "20", count=1) as (master, (worker,)):
-        assert ended(master).code == 3
+        told = ended(master)
+        assert "1 of 2 workers connected within 20 s" in told.err, told.err
+        assert told.code == 3
         done = ended(worker)
     assert "the master stopped the run: 1 of 2 workers connected within 20 s" in done.err
     assert done.code == 3, done.err
