@@ -8,7 +8,7 @@ import argparse
 import logging
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -80,12 +80,7 @@ def _run_locust(arguments: argparse.Namespace) -> int:
         ReplayerError: A person's own file cannot be imported.
         OutsideError: This is a worker, and no master answers it.
     """
-    # Imports that are cut short end in whatever words.
-    with uninterrupted(), _packages_known():
-        from locust.main import main  # noqa: PLC0415 - patches the standard library
-
-        from replayer.locust import listeners  # noqa: F401, PLC0415 - as above
-
+    main = import_locust()
     try:
         main()
     except SystemExit as leaving:
@@ -94,6 +89,16 @@ def _run_locust(arguments: argparse.Namespace) -> int:
         _refuse_own_file(error)
         raise
     return 0
+
+
+def import_locust() -> Callable[[], None]:
+    """Import Locust, which patches the standard library, and return its main."""
+    # Imports that are cut short end in whatever words.
+    with uninterrupted(), _packages_known():
+        from locust.main import main  # noqa: PLC0415 - see above
+
+        from replayer.locust import listeners  # noqa: F401, PLC0415 - as above
+    return main
 
 
 @contextmanager

@@ -73,7 +73,8 @@ def render_first_screen(document: Document, style: Style = PLAIN) -> str:
     code = f"  (exit code {verdict.exit_code})" if verdict.exit_code else ""
     head = [style.paint(in_one_line(describe_verdict(document)) + code, verdict.outcome)]
     table = _table(_blocks(document), _ratios_of(document.ranking), style)
-    body = ["", *answer_lines(document.answer, style), "", *table]
+    parts = ([*answer_lines(document.answer, style)], [*table])
+    body = [line for part in parts if part for line in ("", *part)]
     where = f"replayer report {document.folder} --details"
     return fill_screen(head, list(_reasons(document)), body, list(_remarks(document)), where, style)
 
@@ -197,6 +198,8 @@ def _table(blocks: Iterable[tuple[str, _Cells]], ratios: _Ratios, style: Style) 
             (f"  {target}", *own, ratios.get((subject, target), DASH if ratios else ""))
             for target, own in cells.items()
         ]
+    if not rows:  # nothing was measured
+        return
     kept = [
         place for place in range(len(_COLUMNS)) if place == 0 or any(row[place] for row in rows)
     ]

@@ -61,7 +61,7 @@ def describe_agreement(document: Document) -> Iterator[tuple[str, str]]:
     yield (
         "events",
         (
-            f"{format_count(found.events)} in {format_count(found.performances)} performances, "
+            f"{format_count(found.events)} in {_plays(found.performances)}, "
             f"{format_count(found.compared)} compared: {share} as recorded, "
             f"{otherwise}{format_count(found.divergences)} diverged"
         ),
@@ -78,8 +78,8 @@ def describe_agreement(document: Document) -> Iterator[tuple[str, str]]:
         yield (
             "order",
             (
-                f"{format_count(order.edges)} edges of {format_count(order.performances)} "
-                f"performances checked, {format_count(order.violated)} violated{first}"
+                f"{format_count(order.edges)} edges of {_plays(order.performances)} checked, "
+                f"{format_count(order.violated)} violated{first}"
             ),
         )
     if replay.event_log is not None:
@@ -201,6 +201,10 @@ def _figures(late: Statistics) -> str:
     return ", ".join(
         f"{name} {format_time_ns(value)}" for name, value in figures.items() if value is not None
     )
+
+
+def _plays(count: int) -> str:
+    return f"{format_count(count)} {'play' if count == 1 else 'plays'}"
 
 
 def _share(matched: int, compared: int) -> str:

@@ -37,7 +37,7 @@ def _run_all(found: list[Block], folder: Path) -> None:
         assert done.returncode in RAN, block.text + done.stdout + done.stderr
 
 
-OFTEN = frozenset({"README.md", "docs/how-to/earlier-runs.md"})
+OFTEN = frozenset({"README.md"})
 """Run in CI; the commands of all others are parsed there, and run at night."""
 QUICK = [page for page in PAGES if any(not block.mark for block in blocks(page))]
 LONG = [page for page in PAGES if any(block.mark.startswith(NIGHTLY) for block in blocks(page))]

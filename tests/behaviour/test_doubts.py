@@ -33,7 +33,9 @@ def test_a_run_without_a_file_call_is_inconclusive_and_check_warns_of_it(
     assert "in the measured phase: look ended without one" in done.out
 
 
-@pytest.mark.parametrize("processes", [(), ("--processes", "2")])
+@pytest.mark.parametrize(
+    "processes", [(), pytest.param(("--processes", "2"), marks=pytest.mark.nightly)]
+)
 def test_another_program_that_uses_the_cpu_is_named_and_no_user_is_blamed(
     shell: Shell, processes: tuple[str, ...]
 ) -> None:

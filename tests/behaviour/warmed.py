@@ -45,7 +45,8 @@ class ForkedProcess:
         self.stdout, out = _pipe(pipe_bytes)
         self.stderr, err = _pipe(pipe_bytes)
         order = json.dumps({"words": list(words), "cwd": str(cwd), "env": dict(env)})
-        socket.send_fds(_warmed(), [order.encode()], [out, err, theirs.fileno()])
+        warmed = _warmed("locust") if _needs_locust(words) else _warmed()
+        socket.send_fds(warmed, [order.encode()], [out, err, theirs.fileno()])
         for file in (out, err, theirs.detach()):
             os.close(file)
         self.pid = int.from_bytes(self._said.recv(4))
@@ -110,13 +111,18 @@ def _read(stream: IO[str], name: str, read: dict[str, str]) -> None:
     stream.close()
 
 
+def _needs_locust(words: Sequence[str]) -> bool:
+    """Whether a command is Locust's; processes that Locust forks itself import it on their own."""
+    return bool(words) and words[0] in {"run", "replay", "baseline"} and "--processes" not in words
+
+
 @cache
-def _warmed() -> socket.socket:
-    """Start the warmed process of these tests; it ends when its socket is closed."""
+def _warmed(*more: str) -> socket.socket:
+    """Start a warmed process of these tests; it ends when its socket is closed."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
+            [sys.executable, __file__, str(theirs.fileno()), *more],
             cwd=ROOT,
             pass_fds=(theirs.fileno(),),
             stdin=subprocess.DEVNULL,
@@ -159,9 +165,23 @@ def _import_program() -> None:
     gc.freeze()
 
 
-def _serve(orders: socket.socket) -> dict[str, Any] | None:
+def _import_locust() -> None:
+    """Import Locust, as a run does after its fork: its supervisor keeps what gevent patches."""
+    from replayer.locust.launch import import_locust  # noqa: PLC0415
+
+    import_locust()
+    from gevent import get_hub  # noqa: PLC0415
+    from gevent.monkey import get_original  # noqa: PLC0415
+
+    get_hub().destroy(destroy_loop=True)  # each process makes its own
+    for name in ("fork", "waitpid"):
+        setattr(os, name, get_original("os", name))
+    gc.collect()
+    gc.freeze()
+
+
+def _serve(orders: socket.socket, ready: selectors.BaseSelector) -> dict[str, Any] | None:
     """Fork a process for each order; return the order in that process, and None at the end."""
-    ready = selectors.DefaultSelector()
     ready.register(orders, selectors.EVENT_READ)
     children: dict[int, tuple[int, int]] = {}
     while True:
@@ -215,8 +235,11 @@ def _become(order: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
+    _orders, _ready = socket.socket(fileno=int(sys.argv[1])), selectors.DefaultSelector()
     _import_program()
-    _order = _serve(socket.socket(fileno=int(sys.argv[1])))
+    if "locust" in sys.argv:
+        _import_locust()
+    _order = _serve(_orders, _ready)
     if _order is not None:
         _become(_order)
         runpy.run_module("replayer", run_name="__main__", alter_sys=True)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,8 @@ def test_users_who_think_have_no_rate_that_ranks(tmp_path: Path) -> None:
     assert document.think_time
     assert not any(each.figure == "throughput" for each in document.ranking)
     assert "per s" not in render_first_screen(document, SCREEN)
+
+
+def test_where_nothing_was_measured_no_room_is_left_for_figures(tmp_path: Path) -> None:
+    lines = screen_of(write_run(tmp_path / "run", [1e6], rounds=0))
+    assert ("", "") not in pairwise(lines), lines

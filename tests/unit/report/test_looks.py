@@ -23,7 +23,7 @@ from tests.unit.runs import make_load, make_run
 
 LONG = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 SEEDS = pytest.mark.parametrize(
-    "seeds", [range(20), pytest.param(range(1_000), marks=LONG)], ids=len
+    "seeds", [range(8), pytest.param(range(1_000), marks=LONG)], ids=len
 )
 TOLD = {"p50", "p95"}
 BUDGET_S, ROUND_S = 300, 10
