@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a folder on a mount to measure; repeatable (default: show the published tables)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="finish within 3 minutes: shorter, smaller, one round"
+        "--quick", action="store_true", help="finish within 3 minutes: shorter and smaller"
     )
     parser.add_argument(
         "--rounds",
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         _show(study, None, arguments)
         return 0
     if arguments.quick:
-        _refuse_beside("--quick has one round", arguments, "rounds")
+        _refuse_beside("--quick chooses them", arguments, "rounds")
     order = StudyRequest(
         study=study,
         source=_source(arguments.study, study),

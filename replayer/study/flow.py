@@ -83,10 +83,9 @@ class StudyOptions:
     """How long a quick step measures each target; None: an even share of the time."""
 
     def turns(self, step: StudyStep) -> int:
-        """Return how many turns each target has in a step."""
-        if self.quick:
-            return 1
-        return step.rounds or self.rounds or default_rounds(len(self.targets))
+        """Return how many turns each target has in a step; quick ones last a second at least."""
+        turns = step.rounds or self.rounds or default_rounds(len(self.targets))
+        return min(turns, self.quick_seconds) if self.quick else turns
 
     @property
     def quick_seconds(self) -> int:
@@ -125,7 +124,7 @@ def step_words(step: StudyStep, terms: StudyOptions, folder: Path) -> list[str]:
     further = [*quiet, *further_words(step, terms)]
     if step.fio is not None:
         if terms.quick:
-            further.append(f"--runtime={terms.quick_seconds}s")
+            further.append(f"--runtime={terms.quick_seconds // turns}s")
         return ["baseline", step.fio, *further, *ends]
     if terms.quick:
         further.append(f"--run-time={terms.quick_seconds}s")

@@ -200,7 +200,7 @@ def _notes(study: Study, tables: Sequence[Filled], journal: Journal | None) -> I
         yield (
             'among yours: "differs" means that each of its rounds is beyond each round of your '
             "best target, and the 95 % interval of the ratio excludes 1 (as in replayer compare). "
-            f"This takes {CLAIM_ROUNDS} rounds, which --quick does not have"
+            f"This takes {CLAIM_ROUNDS} rounds"
         )
     if journal.state.quick:
         yield (
@@ -243,7 +243,7 @@ def render_study_screen(
 ) -> str:
     """Render what decides, ending with a newline."""
     ranked = [table for table in tables if _yours(table)]
-    answers = islice(_answers(ranked, quick=journal.state.quick), _MOST_SENTENCES)
+    answers = islice(_answers(ranked), _MOST_SENTENCES)
     body = ["", *answer_lines(answers, style), "", *_ranks(ranked, style)]
     return fill_screen(
         [_verdict(study, journal, remarks, style)],
@@ -279,7 +279,7 @@ def _times_worse(table: Filled, row: ResultRow) -> float:
     return high / low if low else 0.0
 
 
-def _answers(tables: Sequence[Filled], *, quick: bool) -> Iterator[str]:
+def _answers(tables: Sequence[Filled]) -> Iterator[str]:
     """Yield what the tables say of the user's targets, the decisions first."""
     if not tables:
         yield "nothing was measured that this study ranks by"
@@ -291,10 +291,9 @@ def _answers(tables: Sequence[Filled], *, quick: bool) -> Iterator[str]:
         if any(row.differs is None for row in _yours(table)[1:])
     ]
     if undecided:
-        why = "--quick has one round" if quick else "fewer were measured"
         yield (
             f"cannot be decided by {', '.join(undecided)}: that takes {CLAIM_ROUNDS} rounds, "
-            f"and {why}"
+            "and fewer were measured"
         )
 
 
