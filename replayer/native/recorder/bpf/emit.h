@@ -77,17 +77,35 @@ OWN s64 sum_compat_iovecs(u64 from, u32 count)
 	return sum;
 }
 
-/* The entries of a list of linux_dirent or linux_dirent64: both have their length at 16. -1 where there are more. */
-OWN s64 count_entries(u64 from, u64 bytes)
+/* Some of the entries of a list, whose lengths stand at a place of each. Returns where the next one is, and in its upper half how many they were;
+ * -1 where one cannot be read. */
+OWN s64 count_some(u64 from, u32 at, u32 bytes, u32 place)
 {
-	u64 at = 0;
-	for (u32 i = 0; i < MOST_ENTRIES; i++) {
+	u32 i;
+	for (i = 0; i < MOST_ENTRIES; i++) {
 		u16 length = 0;
 		if (at >= bytes)
-			return i;
-		if (bpf_probe_read_user(&length, 2, (void *)(from + at + 16)) || !length)
+			break;
+		if (bpf_probe_read_user(&length, 2, (void *)(from + at + place)) || !length)
 			return -1;
 		at += length;
+	}
+	return (u64)i << 32 | at;
+}
+
+/* The entries of a list. -1 where there are more than can be counted. */
+OWN s64 count_entries(u64 from, u32 bytes, u32 place)
+{
+	u32 at = 0;
+	s64 count = 0;
+	for (u32 i = 0; i < MOST_COUNTS; i++) {
+		s64 more = count_some(from, at, bytes, place);
+		if (more < 0)
+			return -1;
+		count += more >> 32;
+		at = more;
+		if (at >= bytes)
+			return count;
 	}
 	return -1;
 }
@@ -115,13 +133,31 @@ INLINE u32 put_lists(struct record *r, char *to, struct task_state *s, const vol
 	case COMPAT_IOVECS:
 		return counted(r, to, sum_compat_iovecs(from, s->args[2]));
 	case ENTRIES:
-		return result > 0 ? counted(r, to, count_entries(from, result)) : 0;
+	case COMPAT_ENTRIES: /* linux_dirent and linux_dirent64 have their length at 16 */
+		return result > 0 ? counted(r, to, count_entries(from, result, shape->aux == ENTRIES ? 16 : 8)) : 0;
 	case OFFSETS: { /* of both files, or of the only one that has any */
 		u64 second = shape->aux_arg == 1 ? s->args[3] : 0;
 		((s64 *)to)[0] = ((s64 *)to)[1] = -1;
 		if (from && bpf_probe_read_user(to, 8, (void *)from))
 			r->flags |= AUX_FAULT;
 		if (second && bpf_probe_read_user(to + 8, 8, (void *)second))
+			r->flags |= AUX_FAULT;
+		return 16;
+	}
+	case COMPAT_OFFSET: {
+		s32 offset = -1;
+		if (from && bpf_probe_read_user(&offset, 4, (void *)from))
+			r->flags |= AUX_FAULT;
+		((s64 *)to)[0] = ((s64 *)to)[1] = offset;
+		return 16;
+	}
+	case COMPAT_SOCKET: { /* its arguments, and what socketpair wrote */
+		u32 args[4] = {};
+		if (bpf_probe_read_user(args, s->args[0] == SOCKETPAIR ? 16 : 12, (void *)from))
+			r->flags |= AUX_FAULT;
+		((u64 *)to)[0] = args[0] | (u64)args[1] << 32;
+		((u64 *)to)[1] = 0;
+		if (s->args[0] == SOCKETPAIR && bpf_probe_read_user(to + 8, 8, (void *)(u64)args[3]))
 			r->flags |= AUX_FAULT;
 		return 16;
 	}
@@ -141,11 +177,15 @@ INLINE u32 put_beside(struct record *r, char *to, struct task_state *s, const vo
 	case STAT: /* st_mode and st_size */
 	case STAT64:
 	case STATX:
+	case COMPAT_STAT:
 		if (result != 0)
 			return 0;
 		if (shape->aux == STAT64) {
 			*(u64 *)to = 0;
 			fault = bpf_probe_read_user(to, 4, from + 16) | bpf_probe_read_user(to + 8, 8, from + 44);
+		} else if (shape->aux == COMPAT_STAT) {
+			((u64 *)to)[0] = ((u64 *)to)[1] = 0;
+			fault = bpf_probe_read_user(to, 2, from + 8) | bpf_probe_read_user(to + 8, 4, from + 20);
 		} else { /* one read is cheaper than two */
 			u64 found[4];
 			fault = bpf_probe_read_user(found, shape->aux == STAT ? 32 : 24, from + 24);
@@ -158,8 +198,11 @@ INLINE u32 put_beside(struct record *r, char *to, struct task_state *s, const vo
 		u32 command = s->args[1];
 		if (command - 5 > 2 && command - 12 > 2 && command - 36 > 2)
 			return 0;
-		fault = bpf_probe_read_user(to, 24, from);
-		size = 24;
+		if (s->nr < COMPAT)
+			size = 24;
+		else /* struct compat_flock, and compat_flock64, which is packed */
+			size = command < 8 ? 12 : 20;
+		fault = bpf_probe_read_user(to, size, from);
 		break;
 	}
 	case ACCESS_LIST: { /* system.posix_acl_*, of three entries: no more than a mode. Values of other attributes are data. */

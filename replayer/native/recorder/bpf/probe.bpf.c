@@ -37,6 +37,12 @@ INLINE int is_meant(struct task_state *s, u8 filter)
 		return !(s->args[3] & MAP_ANONYMOUS);
 	if (filter == JOINS) /* who joins a thread waits for its number: FUTEX_WAIT, FUTEX_WAIT_BITSET */
 		return (command == 0 || command == 9) && (u32)s->args[2] > 2;
+	if (filter == OF_SOCKETS) { /* those of socketcall that give out descriptors */
+		u64 call = s->args[0];
+		if (call == BIND)
+			count_compat();
+		return call == SOCKET_CALL || call == ACCEPT || call == SOCKETPAIR || call == ACCEPT4;
+	}
 	return 1;
 }
 
@@ -49,14 +55,17 @@ int on_enter(u64 *ctx)
 	struct task_state *s;
 	u64 nr = ctx[1];
 
-	if (nr >= COMPAT)
+	if (nr >= COMPAT) {
+		if (nr >> 30 == 1 && state_of(task)) /* x32 */
+			count_compat();
 		return 0;
+	}
 	nr = number_of(task, nr);
 	if (nr >= MOST_CALLS)
 		return 0;
 	shape = &shapes[nr];
-	if (!shape->recorded) {
-		if (nr >= COMPAT && state_of(task))
+	if (shape->recorded != RECORDED) {
+		if (shape->recorded == COUNTED && state_of(task))
 			count_compat();
 		return 0;
 	}
@@ -87,7 +96,7 @@ int on_return(u64 *ctx)
 		if (nr >= COMPAT)
 			return 0;
 		nr = number_of(task, nr);
-		if (nr >= MOST_CALLS || !shapes[nr].recorded)
+		if (nr >= MOST_CALLS || shapes[nr].recorded != RECORDED)
 			return 0;
 		take_args(s, regs, nr);
 		s->start_ns = bpf_ktime_get_ns();

@@ -10,16 +10,19 @@ enum { PATH_FAULT = 1, SECOND_FAULT = 2, PATH_NULL = 4, SECOND_NULL = 8, AUX_FAU
 /* What is read beside numbers and paths: table.rs */
 enum {
 	NOTHING, STAT, STATX, STAT64, IOVECS, COMPAT_IOVECS, ENTRIES, LOCK, BYTES_32, BYTES_24, BYTES_16, BYTES_8,
-	FOUND_8, FOUND_4, OFFSETS, TEXT, SOCKET, ACCESS_LIST
+	FOUND_8, FOUND_4, OFFSETS, TEXT, SOCKET, ACCESS_LIST, COMPAT_STAT, COMPAT_ENTRIES, COMPAT_OFFSET, COMPAT_SOCKET
 };
-enum { EVERY, MAPS_FILE, JOINS };
+enum { EVERY, MAPS_FILE, JOINS, OF_SOCKETS };
+enum { UNRECORDED, RECORDED, COUNTED };
 
 #define MOST_CALLS 1024 /* 512 of x86-64, then 512 of i386 */
 #define COMPAT 512
 #define TS_COMPAT 2
 #define MAP_ANONYMOUS 0x20
-#define MOST_ENTRIES 2048 /* of one list: 32 KiB, as libraries ask for, hold 1,365 at most; the verifier follows no more than 8,192 branches */
+#define MOST_ENTRIES 2048 /* that are counted at a time: the verifier follows no more than 8,192 branches */
+#define MOST_COUNTS 64
 #define AF_UNIX 1
+enum { SOCKET_CALL = 1, BIND = 2, ACCEPT = 5, SOCKETPAIR = 8, ACCEPT4 = 18 }; /* of socketcall(2) */
 #define O_CLOEXEC 02000000
 #define SYSTEM_P 0x702e6d6574737973ULL /* eight letters each, little-endian */
 #define OSIX_ACL 0x6c63615f7869736fULL

@@ -43,7 +43,7 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
     pub(crate) first_lost_ns: u64,
     pub(crate) live: u64,
-    /// Calls of 32-bit programs, which are not recorded.
+    /// Calls of 32-bit programs that are not recorded.
     pub(crate) compat: u64,
 }
 

@@ -180,6 +180,49 @@ os.write(again, b"the last")
 }
 
 #[test]
+fn of_a_program_of_32_bits_both_recorders_tell_the_same() {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/recording/compat.c");
+    let program =
+        std::env::temp_dir().join(format!("replayer-oracle-{}-compat", std::process::id()));
+    let options = "-I/usr/include/x86_64-linux-gnu -m32 -static -nostdlib -fno-pie -no-pie -fno-stack-protector -O1";
+    let mut compiler = std::process::Command::new("cc");
+    compiler
+        .args(options.split(' '))
+        .arg(source)
+        .arg("-o")
+        .arg(&program);
+    if !compiler.status().is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no compiler of 32-bit programs");
+        return;
+    }
+    let home = scratch("compat-first");
+    lay_out(&home);
+    match command(&home, &[program.to_str().unwrap()]).status() {
+        Ok(_) => same("compat", &[program.to_str().unwrap()]),
+        Err(error) => eprintln!("skipped: this kernel runs no 32-bit programs: {error}"),
+    }
+    fs::remove_dir_all(home).unwrap();
+    fs::remove_file(program).unwrap();
+}
+
+#[test]
+fn of_long_lists_both_recorders_tell_the_same() {
+    same_of_python(
+        "lists",
+        r#"
+import ctypes, os
+os.mkdir("r/many")
+for number in range(2100):
+    os.mkdir(f"r/many/{number}")
+room = ctypes.create_string_buffer(1 << 20)
+here = os.open("r/many", os.O_RDONLY)
+if ctypes.CDLL(None).syscall(217, here, room, 1 << 20) < 2048 * 24:
+    raise SystemExit("it was no long list")
+"#,
+    );
+}
+
+#[test]
 fn of_long_paths_and_many_vectors_both_recorders_tell_the_same() {
     same_of_python(
         "long",

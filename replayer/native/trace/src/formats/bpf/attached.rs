@@ -3,6 +3,7 @@
 //! The probe looks at open files just after it has begun to record calls: the few calls in between are taken back.
 
 use super::record::{Record, RecordKind};
+use super::table::{call_of, name_of};
 use super::words::write_string;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Write;
@@ -11,9 +12,12 @@ use std::io::Write;
 const THREAD: u32 = 0x1_0f00;
 const DELETED: &[u8] = b" (deleted)";
 /// Calls that move the position of their first descriptor by their result.
-const MOVING: [u16; 4] = [0, 1, 19, 20];
-/// Those that give out a descriptor: open, dup, dup2, socket, accept, fcntl, openat, accept4, dup3, openat2.
-const OPENING: [u16; 10] = [2, 32, 33, 41, 43, 72, 257, 288, 292, 437];
+const MOVING: [&str; 4] = ["read", "write", "readv", "writev"];
+/// Those that give out a descriptor.
+#[rustfmt::skip]
+const OPENING: [&str; 13] = [
+    "open", "creat", "dup", "dup2", "socket", "accept", "fcntl", "fcntl64", "openat", "accept4", "dup3", "openat2", "memfd_create",
+];
 
 /// A descriptor of a process.
 type Descriptor = (u32, u64);
@@ -73,10 +77,11 @@ impl Attachments {
         let Ok(result) = u64::try_from(record.result) else {
             return;
         };
-        if MOVING.contains(&record.number) {
+        let name = call_of(record).map_or("", |call| name_of(call, record));
+        if MOVING.contains(&name) {
             let moved = self.moved.entry((process, record.number_at(0)));
             *moved.or_default() += record.result;
-        } else if OPENING.contains(&record.number) {
+        } else if OPENING.contains(&name) {
             self.opened.insert((process, result));
         }
     }

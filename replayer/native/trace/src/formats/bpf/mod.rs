@@ -68,4 +68,4 @@ fn import(
 
 const LOST: &str = "calls that the recorder lost: the trace ends before the first of them";
 const CUT: &str = "recorder ended before the recording: the last calls are missing";
-const COMPAT: &str = "calls of 32-bit programs";
+const COMPAT: &str = "calls of 32-bit programs that are not recorded";

@@ -4,12 +4,13 @@
 #[rustfmt::skip]
 const BESIDE: &[(u8, u8)] = &[
     (b'=', 1), (b'+', 2), (b'~', 3), (b'i', 4), (b'I', 5), (b'n', 6), (b'L', 7), (b'T', 8), (b'V', 8), (b'h', 9), (b't', 10), (b'c', 11),
-    (b'P', 12), (b'w', 13), (b'*', 14), (b'S', 15), (b'a', 16), (b'v', 17),
+    (b'P', 12), (b'w', 13), (b'*', 14), (b'S', 15), (b'a', 16), (b'v', 17), (b'%', 18), (b'e', 19), (b'O', 20), (b'E', 21), (b'N', 10),
+    (b'U', 10), (b'y', 11), (b'r', 12),
 ];
 
 /// Whether an argument is kept as a number.
 pub(super) fn is_number(letter: u8) -> bool {
-    b"dluxomkqfL".contains(&letter)
+    b"dluxomkqfLjJHpz".contains(&letter)
 }
 
 /// One call of the probe's table.
@@ -27,10 +28,11 @@ pub(super) struct Shape {
 impl Shape {
     pub(super) fn of(name: &str, letters: &[u8]) -> Self {
         let mut shape = Self {
-            recorded: 1,
+            recorded: if letters == b"!" { 2 } else { 1 },
             filter: match name {
                 "mmap" | "mmap2" => 1,
-                "futex" => 2,
+                "futex" | "futex_time64" => 2,
+                "socketcall" => 3,
                 _ => 0,
             },
             ..Self::default()

@@ -17,7 +17,7 @@ pub(super) struct Survey {
     /// Nothing counts from here on: a record was lost, or the recorder was ended before the recording.
     pub(super) end_ns: Option<u64>,
     pub(super) lost: u64,
-    /// Calls of 32-bit programs, which are not recorded.
+    /// Calls of 32-bit programs that are not recorded.
     pub(super) compat: u64,
     /// The recorder has ended the recording itself.
     pub(super) is_whole: bool,

@@ -3,7 +3,7 @@
 use super::record::{BEGUN_BEFORE, Record, RecordKind};
 use super::source::Records;
 use super::survey::{LONG_NS, Survey};
-use super::table::{EXECVE, EXECVEAT, RecordedCall, by_number};
+use super::table::{call_of, executes, executes_at, name_of};
 use super::words::{Part, write_args, write_result};
 use crate::bytes::from;
 use crate::error::TraceError;
@@ -34,7 +34,6 @@ type Half = (u64, u64, bool, usize);
 pub(super) struct LogText {
     records: Records,
     survey: Survey,
-    calls: Vec<Option<RecordedCall>>,
     slots: Vec<Slot>,
     free: Vec<usize>,
     halves: BinaryHeap<Reverse<Half>>,
@@ -59,7 +58,6 @@ impl LogText {
         let mut text = Self {
             records,
             survey,
-            calls: by_number(),
             slots: Vec::new(),
             free: Vec::new(),
             halves: BinaryHeap::new(),
@@ -261,11 +259,11 @@ impl LogText {
         let is_whole = next
             .is_some_and(|Reverse((.., is_return, next))| *is_return && *next == place)
             && slot.entered_by == record.task;
-        let Some(call) = call_of(&self.calls, record) else {
+        let Some(call) = call_of(record) else {
             let _ = writeln!(self.text, "unknown( <unfinished ...>");
             return false;
         };
-        let _ = write!(self.text, "{}(", call.name);
+        let _ = write!(self.text, "{}(", name_of(call, record));
         if !is_whole {
             if record.kind == RecordKind::Call {
                 write_args(&mut self.text, call, record, Part::Entry);
@@ -280,16 +278,16 @@ impl LogText {
 
     fn write_return(&mut self, record: &Record<'_>, slot: &Slot, time_ns: u64) {
         self.write_front(record.task, time_ns);
-        let Some(call) = call_of(&self.calls, record) else {
+        let Some(call) = call_of(record) else {
             return;
         };
         if record.flags & BEGUN_BEFORE != 0 {
             // All of it is there but its begin.
-            let _ = write!(self.text, "{}(", call.name);
+            let _ = write!(self.text, "{}(", name_of(call, record));
             self.write_rest(record, Part::All);
             return;
         }
-        let _ = write!(self.text, "<... {} resumed>", call.name);
+        let _ = write!(self.text, "<... {} resumed>", name_of(call, record));
         let part = if slot.is_unfinished {
             Part::Return
         } else {
@@ -300,7 +298,7 @@ impl LogText {
 
     /// The arguments and the result.
     fn write_rest(&mut self, record: &Record<'_>, part: Part) {
-        let Some(call) = call_of(&self.calls, record) else {
+        let Some(call) = call_of(record) else {
             return;
         };
         let program = has_executed(record)
@@ -352,21 +350,16 @@ impl LogText {
     }
 }
 
-/// What is known of a recorded call.
-fn call_of<'a>(calls: &'a [Option<RecordedCall>], record: &Record<'_>) -> Option<&'a RecordedCall> {
-    calls.get(usize::from(record.number))?.as_ref()
-}
-
 /// Whether a call has put another program in its caller's place.
 fn has_executed(record: &Record<'_>) -> bool {
-    matches!(record.number, EXECVE | EXECVEAT) && record.result == 0
+    executes(record.number) && record.result == 0
 }
 
 /// The path of a program that was executed: behind a descriptor, the kernel names it `/dev/fd/N/PATH`.
 fn path_in(path: &[u8], number: u16) -> &[u8] {
     let relative = path
         .strip_prefix(b"/dev/fd/")
-        .filter(|_| number == EXECVEAT);
+        .filter(|_| executes_at(number));
     match relative {
         Some(rest) => memchr::memchr(b'/', rest).map_or(&[], |at| from(rest, at + 1)),
         None => path,

@@ -5,7 +5,7 @@ use super::record::{
     u64_at,
 };
 use super::shape::is_number;
-use super::table::RecordedCall;
+use super::table::{RecordedCall, is_compat};
 use std::io::Write;
 
 /// Which arguments are written.
@@ -20,6 +20,7 @@ pub(super) enum Part {
 
 /// What stands for an argument that is not known.
 const UNKNOWN: &[u8] = b"0x1";
+const PAGE: u64 = 4096; // mmap2(2)
 const O_CREATES: u64 = 0x40 | 0x40_0000;
 /// Commands of fcntl without an argument: `F_GETFD`, `F_GETFL`, `F_GETOWN`, `F_GETSIG`, `F_GETLEASE`, `F_GETPIPE_SZ`, `F_GET_SEALS`.
 const ASKING: [u64; 7] = [1, 3, 9, 11, 1025, 1032, 1034];
@@ -32,7 +33,7 @@ const IOCTLS: [(u64, &str); 12] = [
 ];
 
 fn is_output(letter: u8) -> bool {
-    b"S=+~nPw".contains(&letter)
+    b"S=+~nPw%erE".contains(&letter)
 }
 
 /// Write arguments; those of `Entry` end in a comma where others follow.
@@ -124,6 +125,13 @@ fn write_number(
     let low = value as u32;
     let done = match letter {
         b'd' => write!(out, "{}", low.cast_signed()),
+        b'j' => return false,
+        b'J' => write!(out, "{}", (value << 32 | before).cast_signed()),
+        b'H' => write!(out, "{}", (before << 32 | value).cast_signed()),
+        b'p' => write!(out, "0x{:x}", value.wrapping_mul(PAGE)),
+        b'z' if low & 0xffff == 0xffff => write!(out, "-1"),
+        b'z' => write!(out, "{}", low & 0xffff),
+        b'l' if is_compat(record.number) => write!(out, "{}", low.cast_signed()),
         b'l' => write!(out, "{}", value.cast_signed()),
         b'u' => write!(out, "{value}"),
         b'm' if before & O_CREATES == 0 => return false,
@@ -136,7 +144,11 @@ fn write_number(
         b'L' if !record.beside.is_empty() => {
             let lock = record.beside;
             let kinds = u32_at(lock, 0);
-            let [start, length] = [8, 16].map(|at| i64_at(lock, at));
+            let [start, length] = match lock.len() {
+                12 => [4, 8].map(|at| narrow(lock, at)),
+                20 => [4, 12].map(|at| i64_at(lock, at)),
+                _ => [8, 16].map(|at| i64_at(lock, at)),
+            };
             let [kind, whence] = [kinds & 0xffff, kinds >> 16];
             write!(
                 out,
@@ -164,26 +176,50 @@ fn write_beside(out: &mut Vec<u8>, record: &Record<'_>, letter: u8, place: usize
             write_string(out, text.strip_suffix(b"\0").unwrap_or(text));
             Ok(())
         }
-        b'*' => match i64_at(beside, if place == 3 { 8 } else { 0 }) {
+        b'*' | b'O' => match i64_at(beside, if place == 3 { 8 } else { 0 }) {
             ..0 => write!(out, "NULL"),
             // The call has moved it.
             offset => write!(out, "[{}]", offset - record.result.max(0)),
         },
-        b'T' | b'V' if beside.is_empty() => write!(out, "NULL"),
-        b'n' if record.result == 0 => write!(out, "0x1 /* 0 entries */"),
+        b'T' | b'V' | b'N' | b'U' if beside.is_empty() => write!(out, "NULL"),
+        b'n' | b'e' if record.result == 0 => write!(out, "0x1 /* 0 entries */"),
         _ if beside.is_empty() => out.write_all(UNKNOWN),
-        b'=' | b'+' | b'~' => write_stat(out, beside),
+        _ => write_structure(out, beside, letter),
+    };
+    done.is_ok()
+}
+
+fn write_structure(out: &mut Vec<u8>, beside: &[u8], letter: u8) -> std::io::Result<()> {
+    match letter {
+        b'=' | b'+' | b'~' | b'%' => write_stat(out, beside),
         b'i' | b'I' => match i64_at(beside, 0) {
             ..0 => out.write_all(UNKNOWN),
             sum => write!(out, "[{{iov_base=0x1, iov_len={sum}}}]"),
         },
-        b'n' => match i64_at(beside, 0) {
+        b'n' | b'e' => match i64_at(beside, 0) {
             ..0 => out.write_all(UNKNOWN),
             count => write!(out, "0x1 /* {count} entries */"),
         },
-        b'T' | b'V' => write_times(out, beside, letter == b'V'),
-        b't' => {
-            let [access, change] = [0, 8].map(|at| i64_at(beside, at));
+        b'T' | b'V' => write_times(
+            out,
+            [0, 8, 16, 24].map(|at| i64_at(beside, at)),
+            letter == b'V',
+        ),
+        b'N' | b'U' => write_times(
+            out,
+            [0, 4, 8, 12].map(|at| narrow(beside, at)),
+            letter == b'U',
+        ),
+        b'r' => write!(out, "[{}]", i64_at(beside, 0)),
+        b'E' => {
+            let [first, second, one, other] = [0, 4, 8, 12].map(|at| u32_at(beside, at));
+            write!(out, "0x{first:x}, 0x{second:x}, 0, [{one}, {other}]")
+        }
+        b't' | b'y' => {
+            let [access, change] = match letter {
+                b't' => [0, 8].map(|at| i64_at(beside, at)),
+                _ => [0, 4].map(|at| narrow(beside, at)),
+            };
             write!(out, "{{actime={access}, modtime={change}}}")
         }
         b'h' => {
@@ -210,8 +246,7 @@ fn write_beside(out: &mut Vec<u8>, record: &Record<'_>, letter: u8, place: usize
             Ok(())
         }
         _ => out.write_all(UNKNOWN),
-    };
-    done.is_ok()
+    }
 }
 
 /// Devices have no size.
@@ -226,8 +261,13 @@ fn write_stat(out: &mut Vec<u8>, beside: &[u8]) -> std::io::Result<()> {
     write!(out, ", ...}}")
 }
 
-fn write_times(out: &mut Vec<u8>, beside: &[u8], are_us: bool) -> std::io::Result<()> {
-    let [access, access_part, change, change_part] = [0, 8, 16, 24].map(|at| i64_at(beside, at));
+fn narrow(beside: &[u8], at: usize) -> i64 {
+    i64::from(u32_at(beside, at).cast_signed())
+}
+
+/// Seconds and their parts, of two times.
+fn write_times(out: &mut Vec<u8>, times: [i64; 4], are_us: bool) -> std::io::Result<()> {
+    let [access, access_part, change, change_part] = times;
     let part = if are_us { "tv_usec" } else { "tv_nsec" };
     write!(
         out,

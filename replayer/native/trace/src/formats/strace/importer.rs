@@ -3,6 +3,7 @@
 use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, TaskEvent};
 use crate::error::TraceError;
+use crate::formats::strace::decode::file::pointed;
 use crate::formats::strace::decode::{Decoders, has_no_path};
 use crate::formats::strace::deferred_lines::{Cause, DeferredLine, DeferredLines};
 use crate::formats::strace::merged_logs::{LogLine, MergedLogs};
@@ -106,6 +107,12 @@ struct StraceImporter {
 
 /// The task of lines that name none.
 const UNNUMBERED: u64 = 0;
+
+/// Where `_llseek` of i386 has moved to, which its result does not tell: `_llseek(3, 10, [10], SEEK_SET) = 0`.
+fn position_of(call: &Scanned<'_>) -> Option<i64> {
+    let has_moved = call.name == b"_llseek" && call.result.value == Some(0);
+    has_moved.then(|| pointed(call.arg(2)))?
+}
 
 /// System calls that let something go, or make a task, before they return.
 #[rustfmt::skip]
@@ -370,7 +377,10 @@ impl StraceImporter {
             }
             return Ok(is_no_fault);
         };
-        let outcome = self.numbers.outcome(at.task, kind, result);
+        let outcome = match position_of(scanned) {
+            Some(position) => Outcome::Value(position),
+            None => self.numbers.outcome(at.task, kind, result),
+        };
         if let (Kind::Spawn(_), Outcome::Value(child)) = (kind, outcome) {
             self.announced.extend(u64::try_from(child));
         }

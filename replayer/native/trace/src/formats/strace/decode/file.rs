@@ -265,7 +265,7 @@ fn mmap<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 }
 
 /// An offset that is passed by address: `[4096]`, `[0 => 1096]`; None for NULL.
-fn pointed(text: &[u8]) -> Option<i64> {
+pub(crate) fn pointed(text: &[u8]) -> Option<i64> {
     number(text.strip_prefix(b"[")?)
 }
 

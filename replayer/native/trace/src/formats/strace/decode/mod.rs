@@ -72,7 +72,7 @@ const STATE: &[(&str, Decoder)] = &[
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", |_| Some(Kind::Spawn(Shares::default()))),
     ("vfork", |_| Some(Kind::Spawn(Shares { memory_in_turn: true, ..Shares::default() }))),
     ("execve", |c| Some(Kind::Exec { path: path(c.arg(0)) })), ("execveat", |c| Some(Kind::Exec { path: path_at(c.arg(0), c.arg(1)) })),
-    ("wait4", reaped), ("waitpid", reaped), ("futex", joined),
+    ("wait4", reaped), ("waitpid", reaped), ("futex", joined), ("futex_time64", joined),
     // waitid returns 0: the task stands in its third argument, which `Kind::Reaped` does not carry.
     ("waitid", |_| Some(Kind::Other)),
     ("umask", |c| Some(Kind::Umask(flags(c.arg(0))?))),
@@ -82,6 +82,7 @@ const STATE: &[(&str, Decoder)] = &[
     ("userfaultfd", foreign), ("perf_event_open", foreign), ("fanotify_init", foreign), ("bpf", foreign),
     ("pipe", pair), ("pipe2", pair), ("socketpair", last_pair),
     ("poll", poll), ("ppoll", poll), ("select", poll), ("_newselect", poll), ("pselect6", poll),
+    ("ppoll_time64", poll), ("pselect6_time64", poll),
     ("epoll_wait", poll), ("epoll_pwait", poll), ("epoll_pwait2", poll),
     ("io_uring_enter", |_| Some(Kind::Blind("io_uring"))),
     ("io_submit", |_| Some(Kind::Blind("libaio"))),

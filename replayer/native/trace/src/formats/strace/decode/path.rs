@@ -45,7 +45,7 @@ pub(crate) const DECODERS: &[(&str, Decoder)] = &[
     ("removexattr", |c| on_first(c, Op::Removexattr, xattr_args(c))), ("lremovexattr", |c| on_first(c, Op::Lremovexattr, xattr_args(c))),
     ("listxattr", |c| on_first(c, Op::Listxattr, args!(c, size = number 2))), ("llistxattr", |c| on_first(c, Op::Llistxattr, args!(c, size = number 2))),
     ("utime", utime), ("utimes", |c| on_first(c, Op::Utimens, times(c.arg(1)))),
-    ("futimesat", |c| on_first_at(c, Op::Utimens, times(c.arg(2)))), ("utimensat", utimensat),
+    ("futimesat", |c| on_first_at(c, Op::Utimens, times(c.arg(2)))), ("utimensat", utimensat), ("utimensat_time64", utimensat),
 ];
 
 pub(crate) fn on_path<'a>(op: Op, path: PathArg<'a>, args: Args<'a>) -> Option<Kind<'a>> {
