@@ -171,7 +171,9 @@ def _read(op: Op) -> None:
 
 
 def _write(op: Op) -> None:
-    left, piece, *rest = op.drawn  # of pieces the first one, if it is cut otherwise, and the others
+    left, *pieces = op.drawn
+    # The first one, if it is cut otherwise, and the others; none is empty, or the end never comes.
+    piece, *rest = (max(each, 1) for each in pieces)
     is_closed = op.user.slots[op.step["file"]].descriptor is None
 
     def write() -> int:
