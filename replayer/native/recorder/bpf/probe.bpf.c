@@ -90,20 +90,24 @@ int on_return(u64 *ctx)
 
 	if (!s)
 		return 0;
-	if (s->entered_before) { /* attached to while it was in a call, of which all is there but the begin */
+	if (s->nr < 0) {
+		/* Attached to while it was in a call, of which all is there but the begin, or a filter (seccomp) answered for the kernel. */
 		u64 nr = regs->orig_ax;
+		u8 was_entered = s->entered_before;
 		s->entered_before = 0;
 		if (nr >= COMPAT)
+			return 0;
+		if (!was_entered && (nr == ctx[1] || (!s->turn && !ctx[1]))) /* one that a filter kills for, or the return of a new task */
 			return 0;
 		nr = number_of(task, nr);
 		if (nr >= MOST_CALLS || shapes[nr].recorded != RECORDED)
 			return 0;
+		if (!was_entered && shapes[nr].filter) /* it is not meant */
+			return 0;
 		take_args(s, regs, nr);
 		s->start_ns = bpf_ktime_get_ns();
-		flags = BEGUN_BEFORE;
+		flags = was_entered ? BEGUN_BEFORE : 0;
 	}
-	if (s->nr < 0)
-		return 0;
 	if (!s->waits_for_exec)
 		emit(s, task->pid, ctx[1], flags);
 	s->nr = NO_CALL;

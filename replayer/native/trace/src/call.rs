@@ -217,6 +217,8 @@ pub(crate) struct Shares {
     pub(crate) process: bool,
     pub(crate) files: bool,
     pub(crate) cwd: bool,
+    /// It gets mounts of its own instead.
+    pub(crate) parts_mounts: bool,
     /// The memory, while the parent waits for the child's execve or end (vfork).
     pub(crate) memory_in_turn: bool,
 }
@@ -281,7 +283,10 @@ pub(crate) enum Kind<'a> {
         args: Args<'a>,
     },
     Fchdir(FileArg<'a>),
-    Chroot,
+    /// Absolute paths begin elsewhere from now on.
+    Chroot(PathArg<'a>),
+    /// The same, for all tasks that share the mounts.
+    PivotRoot(PathArg<'a>),
     Umask(i64),
     Getcwd(Cow<'a, [u8]>),
     Spawn(Shares),
@@ -289,6 +294,7 @@ pub(crate) enum Kind<'a> {
     Unshare {
         files: bool,
         cwd: bool,
+        mounts: bool,
         /// It gets something that a log of calls cannot show: other mounts, other users…
         unseen: bool,
     },

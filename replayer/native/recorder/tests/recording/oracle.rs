@@ -206,6 +206,64 @@ fn of_a_program_of_32_bits_both_recorders_tell_the_same() {
 }
 
 #[test]
+fn of_a_program_with_another_root_both_recorders_tell_the_same() {
+    same_of_python(
+        "chroot",
+        r#"
+import os
+os.stat("r/src/f1")
+if os.fork() == 0:
+    os.chroot("r/src"); os.stat("f2"); os.chdir("/"); os.stat("/f1"); os.stat("/../deep/er/leaf"); os.getcwd(); os.listdir("/")
+    os.mkdir("/made"); os.rename("/f3", "/made/f3"); os.close(os.open("/made/f3", os.O_RDONLY))
+    if os.fork() == 0:
+        os.chroot("/deep"); os.stat("/er/leaf"); os.chdir("/er"); os.stat("leaf"); os.stat("../er/leaf")
+        os._exit(0)
+    os.wait(); os.stat("/f4")
+    os._exit(0)
+os.wait(); os.stat("r/src/f5"); os.stat(os.path.abspath("r/src/f5"))
+"#,
+    );
+}
+
+#[test]
+fn of_calls_that_a_filter_denies_both_recorders_tell_the_same() {
+    same_of_python(
+        "filter",
+        r#"
+import ctypes, errno, os, struct
+def filtered(*rules):
+    # linux/filter.h: load the number, compare, return; linux/seccomp.h
+    lines = [(0x20, 0, 0, 0)]
+    for number, answer in rules:
+        lines += [(0x15, 0, 1, number), (0x06, 0, 0, answer)]
+    lines.append((0x06, 0, 0, 0x7FFF0000))
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+    wanted = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(lines), ctypes.addressof(program)))
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(wanted), 0, 0) == 0
+os.chdir("r")
+if os.fork() == 0:
+    filtered((83, 0x50000 | errno.EPERM), (87, 0x50000 | errno.EROFS))
+    os.stat("src/f1")
+    try:
+        os.mkdir("denied")
+    except PermissionError:
+        os.stat("src/f2")
+    if os.fork() == 0:
+        try:
+            os.unlink("src/f3")
+        except OSError:
+            os.stat("src/f4")
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.wait()
+os.stat("src/f2")
+"#,
+    );
+}
+
+#[test]
 fn of_long_lists_both_recorders_tell_the_same() {
     same_of_python(
         "lists",

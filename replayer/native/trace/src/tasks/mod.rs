@@ -25,6 +25,10 @@ type FdTable = FxHashMap<i64, Descriptor>;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cwd {
     pub(crate) location: Location,
+    /// Where absolute paths begin, if that is not the root of all (`chroot(2)`).
+    pub(crate) root: Option<Location>,
+    /// Whose mounts it lies on: those that were there first, or others.
+    pub(crate) mounts: u32,
     /// The text that `-y` showed for it last.
     pub(crate) shown: Vec<u8>,
     /// What creations leave out of their modes.
@@ -91,6 +95,10 @@ pub(crate) struct Tasks {
     given_cwds: FxHashMap<Option<u64>, Location>,
     /// What creations of tasks leave out of their modes at the begin, in the same way.
     given_umasks: FxHashMap<Option<u64>, i64>,
+    /// Any task has another root.
+    pub(crate) have_roots: bool,
+    /// Mounts of their own that tasks have got so far.
+    mounts: u32,
     /// Tasks that were taken for somebody's child by guess.
     pub(crate) guessed: u64,
     /// What is left of tasks that have ended and were not waited for yet.
@@ -133,6 +141,8 @@ impl Tasks {
         let umask = umask.copied().unwrap_or(USUAL_UMASK);
         let cwd = Cwd {
             location,
+            root: None,
+            mounts: 0,
             shown: Vec::new(),
             umask,
         };
@@ -201,6 +211,10 @@ impl Tasks {
         }
         if !shares.cwd {
             born.part_cwd();
+        }
+        if shares.parts_mounts {
+            self.mounts += 1;
+            born.cwd.borrow_mut().mounts = self.mounts;
         }
         self.table.insert(child, born);
         copied
@@ -360,6 +374,15 @@ impl Tasks {
     pub(crate) fn part_cwd(&mut self, number: u64) {
         if let Some(task) = self.get_mut(number) {
             task.part_cwd();
+        }
+    }
+
+    /// A task has mounts for itself from now on.
+    pub(crate) fn part_mounts(&mut self, number: u64) {
+        self.mounts += 1;
+        let mounts = self.mounts;
+        if let Some(mut cwd) = self.cwd_mut(number) {
+            cwd.mounts = mounts;
         }
     }
 

@@ -90,15 +90,16 @@ impl Tracker {
             return (resolved, None);
         }
         let absolute = path.text.first() == Some(&b'/');
-        let (base, slot) = if absolute {
-            (Location::Unknown, None)
+        let ((base, text), slot) = if absolute {
+            (self.below_root(call.task, &path.text), None)
         } else {
-            self.base(call, path)
+            let (base, slot) = self.base(call, path);
+            ((base, &*path.text), slot)
         };
         if path.text.is_empty() {
             return (empty(&base), None);
         }
-        let resolved = self.scope.resolve(&mut self.tree, &base, &path.text);
+        let resolved = self.scope.resolve(&mut self.tree, &base, text);
         let resolved = match resolved {
             Resolved::Inside(place)
                 if path.ending() != Ending::Name && !names_entries(call.kind) =>
@@ -137,11 +138,62 @@ impl Tracker {
     }
 
     pub(crate) fn outside_of(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Location {
-        let base = match path.text.first() {
-            Some(b'/') => Location::Unknown,
-            _ => self.base(call, path).0,
+        let (base, text) = match path.text.first() {
+            Some(b'/') => self.below_root(call.task, &path.text),
+            _ => (self.base(call, path).0, &*path.text),
         };
-        self.locate(&base, &path.text)
+        self.locate(&base, text)
+    }
+
+    /// Where an absolute path of a task begins, and the rest of it: no `..` leads out of a root.
+    pub(crate) fn below_root<'p>(&mut self, task: u64, text: &'p [u8]) -> (Location, &'p [u8]) {
+        let changed = self.tasks.have_roots.then(|| self.tasks.cwd_mut(task));
+        let Some(root) = changed.flatten().and_then(|cwd| cwd.root.clone()) else {
+            return (Location::Unknown, text);
+        };
+        let mut rest = text;
+        loop {
+            rest = match rest {
+                [b'/', more @ ..] | [b'.', b'/', more @ ..] | [b'.', b'.', b'/', more @ ..] => more,
+                [b'.', b'.'] => &[],
+                _ => break,
+            };
+        }
+        (root, if rest.is_empty() { b"." } else { rest })
+    }
+
+    /// A task has another root from now on, and those that share it, or all on the same mounts.
+    pub(crate) fn change_root(&mut self, call: &Call<'_>, path: &PathArg<'_>) {
+        let root = match self.outside_of(call, path) {
+            Location::Inside(place) => {
+                self.counts.followed.add(call.name);
+                Location::Inside(self.tree.link_target(place).unwrap_or(place))
+            }
+            Location::Unknown => {
+                self.counts.blind.add(call.name);
+                Location::Unknown
+            }
+            outside @ Location::Outside(_) => outside,
+        };
+        self.tasks.have_roots = true;
+        let first = Location::Outside(Rc::from(&b""[..]));
+        let changed = Some(root.clone()).filter(|root| *root != first);
+        let is_of_all = matches!(call.kind, Kind::PivotRoot(_));
+        let Some((before, mounts)) = self.tasks.cwd_mut(call.task).map(|mut cwd| {
+            let before = cwd.root.clone();
+            cwd.root.clone_from(&changed);
+            (before, cwd.mounts)
+        }) else {
+            return;
+        };
+        let standing = before.clone().unwrap_or(first);
+        let all = self.tasks.cwds_mut().filter(|_| is_of_all);
+        for mut cwd in all.filter(|cwd| cwd.mounts == mounts && cwd.root == before) {
+            cwd.root.clone_from(&changed);
+            if cwd.location == standing {
+                cwd.location = root.clone();
+            }
+        }
     }
 
     /// `/proc/self/fd/7` names what the descriptor holds, to calls that follow it; to others it is a link in /proc.

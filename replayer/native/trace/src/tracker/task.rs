@@ -148,7 +148,9 @@ impl Tracker {
                 self.parted(call)?;
             }
             Kind::Fchdir(file) => self.fchdir(call, *file),
-            Kind::Chroot if value.is_some() => self.counts.blind.add("chroot"),
+            Kind::Chroot(path) | Kind::PivotRoot(path) if value.is_some() => {
+                self.change_root(call, path);
+            }
             Kind::Umask(mask) => {
                 if let Some(mut cwd) = self.tasks.cwd_mut(call.task) {
                     cwd.umask = mask & 0o777;
@@ -189,7 +191,8 @@ impl Tracker {
 
     /// A task that does not know where it is has asked.
     fn learn_cwd(&mut self, task: u64, text: &[u8]) {
-        let location = self.locate(&Location::Unknown, text);
+        let (base, rest) = self.below_root(task, text);
+        let location = self.locate(&base, rest);
         let cwd = self.tasks.cwd_mut(task);
         if let Some(mut cwd) = cwd.filter(|_| text.first() == Some(&b'/')) {
             cwd.location = location;
@@ -214,12 +217,20 @@ impl Tracker {
                 }
                 self.let_go(call, ids)?;
             }
-            Kind::Unshare { files, cwd, unseen } => {
+            Kind::Unshare {
+                files,
+                cwd,
+                mounts,
+                unseen,
+            } => {
                 if files {
                     self.hold_parted(call.task);
                 }
                 if cwd {
                     self.tasks.part_cwd(call.task);
+                }
+                if mounts {
+                    self.tasks.part_mounts(call.task);
                 }
                 if unseen {
                     self.counts.blind.add("unshare");

@@ -84,6 +84,7 @@ mod tests {
         process: false,
         files: false,
         cwd: false,
+        parts_mounts: false,
         memory_in_turn: false,
     });
 

@@ -68,7 +68,8 @@ impl Decoders {
 #[rustfmt::skip]
 const STATE: &[(&str, Decoder)] = &[
     ("accept", |_| Some(Kind::Accept)), ("accept4", |_| Some(Kind::Accept)), ("bind", bind),
-    ("chroot", |_| Some(Kind::Chroot)), ("getcwd", getcwd), ("inherited", inherited),
+    ("chroot", |c| Some(Kind::Chroot(path(c.arg(0))?))), ("pivot_root", |c| Some(Kind::PivotRoot(path(c.arg(0))?))),
+    ("getcwd", getcwd), ("inherited", inherited),
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", |_| Some(Kind::Spawn(Shares::default()))),
     ("vfork", |_| Some(Kind::Spawn(Shares { memory_in_turn: true, ..Shares::default() }))),
     ("execve", |c| Some(Kind::Exec { path: path(c.arg(0)) })), ("execveat", |c| Some(Kind::Exec { path: path_at(c.arg(0), c.arg(1)) })),
@@ -87,11 +88,11 @@ const STATE: &[(&str, Decoder)] = &[
     ("io_uring_enter", |_| Some(Kind::Blind("io_uring"))),
     ("io_submit", |_| Some(Kind::Blind("libaio"))),
     ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
-    ("unshare", unshare),
+    ("unshare", unshare), ("setns", |_| Some(Kind::Blind("setns"))),
     ("name_to_handle_at", unsupported_at), ("open_tree", unsupported_at), ("mount_setattr", unsupported_at),
     ("inotify_add_watch", |c| unsupported(path(c.arg(1)), None)), ("mount", |c| unsupported(path(c.arg(1)), None)),
     ("fanotify_mark", |c| unsupported(path_at(c.arg(3), c.arg(4)), None)),
-    ("umount", unsupported_path), ("umount2", unsupported_path), ("pivot_root", unsupported_path),
+    ("umount", unsupported_path), ("umount2", unsupported_path),
     ("swapon", unsupported_path), ("swapoff", unsupported_path), ("acct", unsupported_path), ("uselib", unsupported_path),
     ("tee", |c| unsupported(None, file(c.arg(0)))), ("vmsplice", |c| unsupported(None, file(c.arg(0)))),
 ];
@@ -168,6 +169,7 @@ fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         process: flags & CLONE_THREAD != 0,
         files: flags & CLONE_FILES != 0,
         cwd: flags & CLONE_FS != 0,
+        parts_mounts: flags & CLONE_NEWNS != 0,
         memory_in_turn: flags & CLONE_VFORK != 0,
     }))
 }
@@ -180,6 +182,7 @@ fn unshare<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Unshare {
         files: parts & CLONE_FILES != 0,
         cwd: parts & (CLONE_FS | CLONE_NEWNS | CLONE_NEWUSER) != 0,
+        mounts: parts & CLONE_NEWNS != 0,
         unseen: known.is_none_or(|known| known & !SEEN != 0),
     })
 }
