@@ -90,7 +90,10 @@ build_engine() {
     say "engine"
     if [ -n "${CI:-}" ]; then
         export CARGO_PROFILE=ci
-        export MATURIN_PEP517_ARGS="--profile=ci --config=profile.ci.package.replayer-engine.opt-level=1"
+        MATURIN_PEP517_ARGS=--profile=ci
+        MATURIN_PEP517_ARGS+=" --config=profile.ci.package.replayer-engine.opt-level=1"
+        MATURIN_PEP517_ARGS+=" --config=profile.ci.package.replayer-trace.opt-level=1"
+        export MATURIN_PEP517_ARGS
         RUSTC_WORKSPACE_WRAPPER=$(rustc --print sysroot)/bin/clippy-driver
         export RUSTC_WORKSPACE_WRAPPER CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
     fi
