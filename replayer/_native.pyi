@@ -22,6 +22,7 @@ __all__ = [
     "OPS",
     "Engine",
     "Finding",
+    "FlightRecording",
     "Histogram",
     "Interval",
     "Outcome",
@@ -438,6 +439,26 @@ class ProbeRecording:
     def progress(self) -> str:
         """JSON: records, bytes, lost, live (threads), is_full, trouble (of the file)."""
     def processes(self) -> list[int]: ...
+    def finish(self) -> None: ...
+
+@final
+class FlightRecording:
+    """The latest file calls of running processes, in memory (errors as of ``ProbeRecording``)."""
+
+    def __new__(
+        cls,
+        ring_bytes: int,
+        least_ns: int,  # so much time is kept if there is room
+        most_bytes: int,
+        when: tuple[str, int] | None = None,  # a call, and the ns that it may take
+        roots: Sequence[str | PathLike[str]] = (),  # below which its file is
+    ) -> Self:
+        """Keep the latest calls (ValueError: no call has that name)."""
+    def attach_to(self, processes: Sequence[int]) -> None: ...
+    def watch(self) -> str:
+        """JSON: live, lost, kept_ns, bytes, and the calls that took, or take, too long (slow)."""
+    def dump(self, path: str | PathLike[str]) -> str:
+        """JSON: begin_wall_ns, begin_ns, kept_ns, records, pending calls, places of processes."""
     def finish(self) -> None: ...
 
 @final

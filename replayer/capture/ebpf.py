@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal, TypedDict
+from typing import Literal, Protocol, TypedDict
 
 from replayer import _native
 from replayer.capture.calibration import Calibration, measure_probe
@@ -23,7 +23,7 @@ from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
 from replayer.capture.signals import Inbox, Notice
 
-__all__ = ["RING_BYTES", "EbpfRecorder"]
+__all__ = ["RESERVE_BYTES", "RING_BYTES", "EbpfRecorder", "attach_families", "refusal_of"]
 
 RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
 RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
@@ -32,12 +32,35 @@ _NOWHERE = "/dev/null"
 _ENOUGH = 1 << 40
 
 
+class Attaching(Protocol):
+    """A recording of processes that run."""
+
+    def attach_to(self, processes: Sequence[int], /) -> None:
+        """Record them, and all that descends from them."""
+
+
 def _open(path: str | Path, ring_bytes: int, limit_bytes: int) -> _native.ProbeRecording:
     try:
         return _native.ProbeRecording(path, ring_bytes, limit_bytes)
     except RuntimeError as error:
-        reason, need = error.args
-        raise TracerError(str(reason), hint=f"needed: {need}") from None
+        raise refusal_of(error) from None
+
+
+def refusal_of(error: RuntimeError) -> TracerError:
+    """Return the refusal that tells why the probe cannot be used, and what it needs."""
+    reason, need = error.args
+    return TracerError(str(reason), hint=f"needed: {need}")
+
+
+def attach_families(recording: Attaching, pids: Sequence[int]) -> None:
+    """Have processes and their descendants recorded, those too that start meanwhile."""
+    family: list[int] = []
+    for _ in range(MOST_LOOKS):
+        missed = [pid for pid in families_of(pids) if pid not in family]
+        if not missed:
+            break
+        recording.attach_to(missed)
+        family += missed
 
 
 class _RecordingState(TypedDict):
@@ -228,16 +251,8 @@ class EbpfRecorder:
 
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
         """Record running processes and their descendants, until they end or somebody ends it."""
-        family = families_of(pids)
-        states = read_state(family)
-        recording = self.log.open(self._ring_bytes)
-        recording.attach_to(family)
-        for _ in range(MOST_LOOKS):  # those that started between the look at them and the attaching
-            missed = [pid for pid in families_of(pids) if pid not in family]
-            if not missed:
-                break
-            recording.attach_to(missed)
-            family += missed
+        states = read_state(families_of(pids))
+        attach_families(self.log.open(self._ring_bytes), pids)
         watch = Watch(self.log, inbox, progress)
         wait_for_end(lambda: not self.log.live(), watch, _Detacher(self.log))
         remarks: list[str] = []

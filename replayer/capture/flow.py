@@ -7,6 +7,8 @@ kept, whatever happens afterwards.
 import os
 import shutil
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,7 +24,15 @@ from replayer.capture.compilation import (
     write_prelude,
 )
 from replayer.capture.ebpf import EbpfRecorder
-from replayer.capture.order import Attach, CaptureOrder, RecordedCommand, RecorderChoice
+from replayer.capture.flight import Dump, FlightPlan, FlightRecorder, open_flight
+from replayer.capture.order import (
+    Attach,
+    CaptureOrder,
+    FlightOrder,
+    RecordedCommand,
+    RecorderChoice,
+    Verbosity,
+)
 from replayer.capture.processes import (
     ProcessState,
     ancestors_of,
@@ -34,13 +44,21 @@ from replayer.capture.recorder import Recorded, Recorder
 from replayer.capture.recording import StraceRecorder
 from replayer.capture.refusal import NothingRecordedError, TracerError
 from replayer.capture.roots import Root, check_roots, doubts_of
-from replayer.capture.sidecar import RecorderState, RootState, Sidecar, TimeState, read_time
+from replayer.capture.sidecar import (
+    FlightState,
+    RecorderState,
+    RootState,
+    Sidecar,
+    TimeState,
+    read_time,
+)
 from replayer.capture.signals import Inbox
 from replayer.capture.staging import Staging, make_staging
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
-from replayer.measure.units import format_bytes, format_count
+from replayer.measure.units import format_about, format_bytes, format_count
+from replayer.supervisor import give_up_on
 from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
@@ -108,6 +126,7 @@ class _Done:
     cut_bytes: int
     rehearsals: UntracedRuns | None = None
     cpu: int | None = None
+    flight: FlightState | None = None
 
 
 def capture(order: CaptureOrder) -> int:
@@ -130,6 +149,8 @@ def capture(order: CaptureOrder) -> int:
         staging.remove()
         raise
     job = _Capture(order, directory, target, roots, recorder, staging, progress)
+    if order.flight is not None and isinstance(order.what, Attach):
+        return _fly(job, order.what, order.flight)
     try:
         done = _record(job)
     except BaseException:
@@ -201,6 +222,99 @@ def _attach(job: _Capture, what: Attach) -> _Done:
     with Inbox() as inbox:
         recorded = job.recorder.record_attached(what.pids, inbox, job.progress)
     return _done(job, replace(before, states=recorded.states), recorded)
+
+
+LIST_S = 60  # chosen: and ten times as long as the list of the begin took, if that is more
+CLOCK_NS = 2 * 10**9  # chosen: the clocks of file servers are no better
+
+
+@dataclass(frozen=True)
+class _Begun:
+    """The job of a flight recorder, and the list of files from its begin."""
+
+    job: _Capture
+    before: _Before
+    listed_s: float
+
+
+def _fly(job: _Capture, what: Attach, order: FlightOrder) -> int:
+    """Keep the latest calls, and make traces of them on demand."""
+    try:
+        check_processes(what.pids)
+        recording = open_flight(order, [root.absolute for root in job.roots])
+        measured = job.recorder.calibrate("attached")
+        began_s = time.monotonic()
+        begun = _Begun(job, _look(job, (), measured), time.monotonic() - began_s)
+        plan = FlightPlan(
+            order=order,
+            pids=what.pids,
+            target=job.target,
+            roots=[root.absolute for root in job.roots],
+            compile=lambda dump: _compile_dump(begun, dump),
+            way_to_compile=lambda dump: way_to_compile(
+                dump.staging, dump.target, _known(job, dump.states), job.recorder.log_format
+            ),
+        )
+        return FlightRecorder(plan, recording, job.progress).fly()
+    finally:
+        job.staging.remove()
+
+
+def _compile_dump(begun: _Begun, dump: Dump) -> None:
+    """Make a trace of what a flight recorder has written."""
+    silent = replace(begun.job.order, verbosity=Verbosity.QUIET)
+    job = replace(
+        begun.job,
+        order=silent,
+        target=dump.target,
+        staging=dump.staging,
+        progress=make_progress(Verbosity.QUIET, sys.stderr),
+    )
+    remarks: list[str] = []
+    listed = _list_again(begun, dump, remarks)
+    if dump.flight.is_short:
+        asked, kept = (format_about(ns / 1e9) for ns in (dump.flight.asked_ns, dump.flight.kept_ns))
+        remarks.append(
+            f"the trace covers {kept} and not {asked}: more did not fit into --limit, or was lost"
+        )
+    recorded = Recorded(
+        status=0,
+        first_process=None,
+        user_ns=None,
+        remarks=tuple(remarks),
+        states=dump.states,
+        tells_open_files=True,
+    )
+    before = replace(begun.before, listed=listed, states=dump.states, time=dump.began)
+    log_bytes = dump.staging.logs[-1].stat().st_size
+    _finish(job, _Done(before, recorded, log_bytes, 0, flight=dump.flight))
+
+
+def _list_again(begun: _Begun, dump: Dump, remarks: list[str]) -> tuple[Listed, ...]:
+    """List what has not changed since a trace begins: calls tell of the rest.
+
+    Where the mount does not answer, the list from the begin of the recording stands in for it.
+    """
+    roots, file = begun.job.roots, dump.staging.folder / "listing.tsv.xz"
+    listing = Listing(
+        exclude=begun.job.order.exclude,
+        tell=lambda _: None,
+        unchanged_since_ns=dump.began.wall_ns - CLOCK_NS,
+    )
+    found: list[tuple[Listed, ...]] = []
+    thread = threading.Thread(
+        target=lambda: found.append(list_tree(roots, listing, file)), daemon=True, name="listing"
+    )
+    thread.start()
+    thread.join(max(LIST_S, 10 * begun.listed_s))
+    if found:
+        file.rename(dump.staging.tree)
+        return found[0]
+    if thread.is_alive():
+        give_up_on(", ".join(str(root.absolute) for root in roots))
+    shutil.copyfile(begun.job.staging.tree, dump.staging.tree)
+    remarks.append("the roots could not be listed: the files are those of the begin")
+    return begun.before.listed
 
 
 def _done(job: _Capture, before: _Before, recorded: Recorded) -> _Done:
@@ -341,6 +455,7 @@ def _describe(job: _Capture, done: _Done) -> Sidecar:
         rehearsals=done.rehearsals,
         cpu=done.cpu,
         remarks=(*done.recording.remarks, *cut),
+        flight=done.flight,
     )
 
 
@@ -354,6 +469,7 @@ def _root_state(root: Root, listed: Listed) -> RootState:
         excluded=listed.excluded,
         unreadable=listed.unreadable,
         examples=tuple(listed.examples),
+        changed=listed.changed,
     )
 
 

@@ -4,7 +4,16 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["Attach", "CaptureOrder", "RawLog", "RecordedCommand", "RecorderChoice", "Verbosity"]
+__all__ = [
+    "Attach",
+    "CallLimit",
+    "CaptureOrder",
+    "FlightOrder",
+    "RawLog",
+    "RecordedCommand",
+    "RecorderChoice",
+    "Verbosity",
+]
 
 LIMIT_BYTES = 20 * 10**9  # chosen: about 150 million calls, and a tenth of a usual disk
 
@@ -54,6 +63,34 @@ class Attach:
 
 
 @dataclass(frozen=True)
+class CallLimit:
+    """How long calls may take before a trace is written.
+
+    Attributes:
+        call: The word for them, or ``any``.
+        limit_ns: The time.
+    """
+
+    call: str
+    limit_ns: int
+
+
+@dataclass(frozen=True)
+class FlightOrder:
+    """Keep the latest calls in memory until somebody asks for a trace.
+
+    Attributes:
+        least_ns: How much time is kept, if its calls have room.
+        limit_bytes: The memory that they may take.
+        when: When a trace is written without anybody asking.
+    """
+
+    least_ns: int
+    limit_bytes: int
+    when: CallLimit | None = None
+
+
+@dataclass(frozen=True)
 class CaptureOrder:
     """One capture.
 
@@ -67,6 +104,7 @@ class CaptureOrder:
         verbosity: Whether a terminal shows progress.
         note: What the recording is of; the command line or process where nothing is said.
         recorder: What records.
+        flight: What is kept, where the recording goes on until somebody ends it.
     """
 
     target: Path
@@ -78,3 +116,4 @@ class CaptureOrder:
     verbosity: Verbosity = Verbosity.PROGRESS
     note: str = ""
     recorder: RecorderChoice = RecorderChoice.STRACE
+    flight: FlightOrder | None = None

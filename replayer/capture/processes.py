@@ -27,6 +27,7 @@ __all__ = [
     "has_ended",
     "is_running",
     "processes_of_group",
+    "read_command",
     "read_descriptors",
     "read_own_state",
     "read_state",
@@ -191,6 +192,15 @@ def _read_gone(link: Path) -> GoneFile | None:
 def printable(text: str) -> str:
     """Return a name with bytes that are not UTF-8 as backslash escapes, as JSON can hold it."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def read_command(pid: int) -> tuple[str, ...]:
+    """Return the words that a process was started with; none if it has ended."""
+    try:
+        words = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="backslashreplace")
+    except OSError:
+        return ()
+    return tuple(words.rstrip("\0").split("\0"))
 
 
 def _read_thread(process: int, thread: int) -> ProcessState | None:

@@ -9,9 +9,18 @@ from replayer.capture.processes import ProcessState
 from replayer.capture.untraced_runs import UntracedRuns
 from replayer.measure.facts import Frozen
 
-__all__ = ["FORMAT_VERSION", "RecorderState", "RootState", "Sidecar", "TimeState", "read_time"]
+__all__ = [
+    "FORMAT_VERSION",
+    "FlightState",
+    "RecorderState",
+    "RootState",
+    "Sidecar",
+    "SlowCall",
+    "TimeState",
+    "read_time",
+]
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 
 class TimeState(Frozen):
@@ -49,6 +58,35 @@ class RootState(Frozen):
     unreadable: int
     """What could not be listed or looked at."""
     examples: tuple[str, ...]
+    changed: int = 0
+    """What changed since the trace begins, so that calls tell how it was: of a flight recorder."""
+
+
+class SlowCall(Frozen):
+    """A call that took long, or had not returned at the end of the trace: then it is no event."""
+
+    task: int
+    name: str
+    lasted_ns: int
+    """Until it returned, or until then."""
+    path: str | None
+    """The file, or null where it is not known."""
+    is_pending: bool
+    """Whether it had not returned."""
+
+
+class FlightState(Frozen):
+    """What a flight recorder had kept."""
+
+    reason: str
+    """Why it was written."""
+    asked_ns: int
+    """The time of --ring."""
+    kept_ns: int
+    """The time that the trace covers."""
+    is_short: bool
+    """Whether that is less, though the recording went on for longer."""
+    pending: tuple[SlowCall, ...]
 
 
 class Sidecar(Frozen):
@@ -83,6 +121,8 @@ class Sidecar(Frozen):
     cpu: int | None
     """The one that all was recorded on; null where it was not bound to one."""
     remarks: tuple[str, ...]
+    flight: FlightState | None = None
+    """Of a trace that a flight recorder wrote."""
 
 
 def read_time() -> TimeState:

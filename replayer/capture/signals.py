@@ -38,16 +38,22 @@ class Notice:
 
 
 class Inbox:
-    """Holds back signals from entering to leaving; those that were ignored before stay so."""
+    """Holds back signals from entering to leaving; those that were ignored before stay so.
 
-    def __init__(self) -> None:
+    Args:
+        others: Signals that ask for something else than an end.
+    """
+
+    def __init__(self, others: Collection[signal.Signals] = ()) -> None:
+        self._others = others
         self._queue: deque[Notice] = deque()
         self._handlers: dict[signal.Signals, Handler] = {}
         self._mask: set[signal.Signals | int] = set()
         self._waited = {signal.SIGCHLD}
 
     def __enter__(self) -> Self:
-        heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        ending = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        heard = [*ending, *self._others]
         self._waited = {*heard, signal.SIGCHLD}
         self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, self._waited))
         # A library's thread that does not block them may be given one: it comes this way then.

@@ -1,7 +1,8 @@
 """Lists the files below the roots as they are before a recording begins.
 
 A manifest as scenarios and the importer read it: tab-separated path, type (f, d, l; p, s, c, b are
-special), size, mode and link, with a header line. A name with a tab or a line break is escaped as
+special; u is a directory that may have had other names before, m a file that may not have been
+there), size, mode and link, with a header line. A name with a tab or a line break is escaped as
 in C, and the row then has a capital letter for its type. Directories wait in a file on the disk and
 not in memory, so that a tree may have any number of them. What cannot be listed is counted, never
 hidden.
@@ -49,12 +50,14 @@ class Listed:
         excluded: Files and directories that a glob left out (not what lies below them).
         unreadable: Directories that could not be listed, and files that could not be looked at.
         examples: The first of those, a line each.
+        changed: What has changed since a time, so that calls must tell how it was.
     """
 
     entries: int = 0
     excluded: int = 0
     unreadable: int = 0
     examples: list[str] = field(default_factory=list)
+    changed: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,12 @@ class Listing:
     Attributes:
         exclude: Globs: of names, or of paths below a root where they hold a slash.
         tell: Is told the number of entries now and then.
+        unchanged_since_ns: What changed later (ctime, since 1970) is not said to have been so.
     """
 
     exclude: Sequence[str]
     tell: Callable[[int], None]
+    unchanged_since_ns: int | None = None
 
 
 def list_tree(roots: Sequence[Root], listing: Listing, file: Path) -> tuple[Listed, ...]:
@@ -82,6 +87,7 @@ def list_tree(roots: Sequence[Root], listing: Listing, file: Path) -> tuple[List
         out.write(HEADER)
         for root in roots:
             walk = _Walk(root, "only" if len(roots) == 1 else "one of several", spool)
+            walk.unchanged_since_ns = listing.unchanged_since_ns
             for count, line in enumerate(walk.lines(skip)):
                 out.write(line)
                 if count % TOLD_EVERY == 0:
@@ -100,6 +106,7 @@ class _Walk:
         self, root: Root, which: Literal["only", "one of several"], spool: IO[bytes]
     ) -> None:
         self.listed = Listed()
+        self.unchanged_since_ns: int | None = None
         self._top = os.fsencode(root.absolute)
         self._prefix = os.fsencode(root.top) + b":"
         self._always = b"" if which == "only" else self._prefix
@@ -138,7 +145,11 @@ class _Walk:
             self._unreadable(path, error)
             return
         kind = _TYPES.get(stat.S_IFMT(found.st_mode), b"s")
-        if kind == b"d" and path != b".":
+        since_ns = self.unchanged_since_ns
+        if since_ns is not None and found.st_ctime_ns >= since_ns:
+            self.listed.changed += 1
+            kind = b"u" if kind == b"d" else b"m"
+        if kind in b"du" and path != b".":
             self._spool.seek(0, os.SEEK_END)
             self._spool.write(path + b"\0")
         self.listed.entries += 1

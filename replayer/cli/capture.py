@@ -6,11 +6,14 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
+from replayer.capture.dump_door import ask_for_dump
 from replayer.capture.flow import capture
 from replayer.capture.order import (
     LIMIT_BYTES,
     Attach,
+    CallLimit,
     CaptureOrder,
+    FlightOrder,
     RawLog,
     RecordedCommand,
     RecorderChoice,
@@ -18,9 +21,11 @@ from replayer.capture.order import (
 )
 from replayer.capture.processes import group_of_unit, processes_of_group
 from replayer.errors import ReplayerError
-from replayer.scenario.units import read_size
+from replayer.scenario.units import read_duration, read_size
 
 _PID = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
+_WHEN = re.compile(r"\s*([a-z0-9_]+)\s*>\s*(.+)", re.ASCII)
+RING_BYTES = 256 * 10**6  # chosen: about 3 million calls
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 
 EXPLANATION = """\
@@ -69,6 +74,15 @@ accuracy of its pauses
   strace disturbs it least. After that, 'replayer fit' adjusts the
   pauses by replays on the same file system.
 
+flight recorder
+  --ring 5m records running processes with eBPF until Ctrl-C, and
+  keeps the last 5 minutes in memory: at most --limit (256 MB), and as
+  much again while a trace is written. A trace is written by
+  'replayer capture --dump', by kill -USR1, by --when, and at the end.
+  The recording goes on, and later traces are TRACE-2, TRACE-3 and so
+  on. Files that changed since the trace begins are known from calls
+  alone. Calls that have not returned are listed in capture.json.
+
 what it does not record
   Reads and writes through mmap, io_uring or libaio: the trace counts
   them as blind spots. Contents of files: the trace has names, sizes
@@ -88,7 +102,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.epilog = EXPLANATION
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="TRACE", help="trace folder to create"
+        "-o", "--output", type=Path, metavar="TRACE", help="trace folder to create (required)"
     )
     parser.add_argument(
         "--root",
@@ -114,9 +128,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         type=_parse_limit,
-        default=LIMIT_BYTES,
         metavar="SIZE",
-        help="disk space for the log; later calls are not recorded (default: 20 GB)",
+        help="disk space for the log; later calls are not recorded (default: 20 GB); with --ring, "
+        "memory for the calls that are kept (default: 256 MB)",
     )
     parser.add_argument(
         "--note",
@@ -124,6 +138,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TEXT",
         help="description of the trace, instead of the command line",
     )
+    _add_flight(parser)
     _add_rehearsals(parser)
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="command to run, after --")
@@ -166,6 +181,32 @@ def _add_recorded(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_flight(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--ring",
+        type=_parse_duration,
+        metavar="TIME",
+        help="flight recorder: keep the calls of the last TIME (such as 5m) in memory, and write "
+        "a trace on demand; needs -p, --cgroup or --unit, and eBPF",
+    )
+    parser.add_argument(
+        "--when",
+        type=_parse_when,
+        metavar="'CALL > TIME'",
+        help="with --ring: write a trace when such a call on a file of the roots takes longer "
+        "('open > 2s', or 'any > 2s'); once per TIME of --ring, 10 times at most",
+    )
+    parser.add_argument(
+        "--dump",
+        nargs="?",
+        type=_parse_process,
+        const=0,
+        metavar="PID",
+        help="have the running flight recorder of this user (or process PID) write a trace, and "
+        "print its name",
+    )
+
+
 def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rehearse",
@@ -185,18 +226,65 @@ def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Record it and return its exit status."""
+    if arguments.dump is not None:
+        print(ask_for_dump(arguments.dump or None))
+        return 0
+    if arguments.output is None:
+        raise ReplayerError("-o TRACE is missing", hint="name the trace folder to create")
     order = CaptureOrder(
         target=arguments.output,
         roots=tuple(arguments.roots),
         what=_what(arguments),
         exclude=tuple(arguments.exclude),
         raw=RawLog.KEEP if arguments.keep_raw else RawLog.DROP,
-        limit_bytes=arguments.limit,
+        limit_bytes=arguments.limit or LIMIT_BYTES,
         verbosity=Verbosity.QUIET if arguments.quiet else Verbosity.PROGRESS,
         note=arguments.note,
         recorder=RecorderChoice(arguments.recorder),
+        flight=_flight(arguments),
     )
     return capture(order)
+
+
+def _flight(arguments: argparse.Namespace) -> FlightOrder | None:
+    if arguments.ring is None:
+        if arguments.when is not None:
+            raise ReplayerError("--when has no effect without --ring", hint="such as: --ring 5m")
+        return None
+    if arguments.words:
+        raise ReplayerError(
+            "--ring records running processes, and not a command",
+            hint="use -p PID, --cgroup DIR or --unit UNIT",
+        )
+    if arguments.recorder == RecorderChoice.STRACE.value:
+        raise ReplayerError(
+            "--ring needs eBPF: strace stops the processes at each call",
+            hint="use --recorder ebpf",
+        )
+    return FlightOrder(arguments.ring, arguments.limit or RING_BYTES, arguments.when)
+
+
+def _parse_duration(text: str) -> int:
+    try:
+        length_ns = read_duration(text)
+    except PydanticCustomError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if length_ns <= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' must be more than 0")
+    return length_ns
+
+
+def _parse_when(text: str) -> CallLimit:
+    found = _WHEN.fullmatch(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(f"'{text}' must be a call and a time, such as 'open > 2s'")
+    return CallLimit(found[1], _parse_duration(found[2].strip()))
+
+
+def _parse_process(text: str) -> int:
+    if _PID.fullmatch(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"'{text}' must be the number of a process")
 
 
 def _parse_times(text: str) -> int:

@@ -39,6 +39,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<record::Row>()?;
     m.add_class::<record::Interval>()?;
     m.add_class::<recorder::ProbeRecording>()?;
+    m.add_class::<recorder::FlightRecording>()?;
     m.add_class::<engine::Engine>()?;
     m.add_class::<engine::Transaction>()?;
     m.add_class::<engine::Stuck>()?;

@@ -1,11 +1,14 @@
 //! Recording with eBPF.
 
 use crate::error::of_recorder;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use replayer_recorder::{Recorder, RecorderError};
-use serde_json::json;
+use replayer_recorder::{
+    CallLimit, FlightRecorder, Limits, Place, Recorder, RecorderError, SlowCall,
+};
+use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// A recording of file calls by the probe in the kernel.
 #[pyclass(frozen, module = "replayer._native")]
@@ -26,7 +29,7 @@ impl ProbeRecording {
 
     /// Record the next process that this thread starts, from its execve on, and all that descends from it.
     fn arm(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Recorder::arm)
+        with(py, &self.0, Recorder::arm)
     }
 
     /// Record processes that run, and all that descends from them from now on.
@@ -35,12 +38,12 @@ impl ProbeRecording {
         reason = "Python hands over what it converted"
     )]
     fn attach_to(&self, py: Python<'_>, processes: Vec<u32>) -> PyResult<()> {
-        self.with(py, |recorder| recorder.attach_to(&processes))
+        with(py, &self.0, |recorder| recorder.attach_to(&processes))
     }
 
     /// Tell how far it is, as JSON.
     fn progress(&self, py: Python<'_>) -> PyResult<String> {
-        let progress = self.with(py, |recorder| recorder.progress())?;
+        let progress = with(py, &self.0, |recorder| recorder.progress())?;
         let told = json!({
             "records": progress.records,
             "bytes": progress.bytes,
@@ -54,25 +57,116 @@ impl ProbeRecording {
 
     /// The processes that were recorded, as far as records told.
     fn processes(&self, py: Python<'_>) -> PyResult<Vec<u32>> {
-        self.with(py, |recorder| Ok(recorder.processes()))
+        with(py, &self.0, |recorder| Ok(recorder.processes()))
     }
 
     /// Detach from the kernel, and end the file.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, Recorder::finish)
+        with(py, &self.0, Recorder::finish)
     }
 }
 
-impl ProbeRecording {
-    fn with<R: Send>(
-        &self,
-        py: Python<'_>,
-        using: impl FnOnce(&mut Recorder) -> Result<R, RecorderError> + Send,
-    ) -> PyResult<R> {
-        py.detach(|| match self.0.lock() {
-            Ok(mut recorder) => using(&mut recorder),
-            Err(poisoned) => using(&mut poisoned.into_inner()),
-        })
+/// Use a recording without the GIL.
+fn with<T: Send, R: Send>(
+    py: Python<'_>,
+    recording: &Mutex<T>,
+    using: impl FnOnce(&mut T) -> Result<R, RecorderError> + Send,
+) -> PyResult<R> {
+    py.detach(|| using(&mut recording.lock().unwrap_or_else(PoisonError::into_inner)))
         .map_err(of_recorder)
+}
+
+/// A recording of which the latest records are kept in memory.
+#[pyclass(frozen, module = "replayer._native")]
+pub(crate) struct FlightRecording(Mutex<FlightRecorder>);
+
+#[pymethods]
+impl FlightRecording {
+    #[new]
+    #[pyo3(signature = (ring_bytes, least_ns, most_bytes, when = None, roots = Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        ring_bytes: u32,
+        least_ns: u64,
+        most_bytes: u64,
+        when: Option<(String, u64)>,
+        roots: Vec<PathBuf>,
+    ) -> PyResult<Self> {
+        let limit = match when {
+            None => None,
+            Some((word, limit_ns)) => {
+                let limit = CallLimit::of(&word, limit_ns, roots);
+                Some(limit.ok_or_else(|| PyValueError::new_err(word))?)
+            }
+        };
+        let limits = Limits {
+            ring_bytes,
+            least_ns,
+            most_bytes,
+        };
+        py.detach(|| FlightRecorder::open(limits, limit))
+            .map(|recorder| Self(Mutex::new(recorder)))
+            .map_err(of_recorder)
     }
+
+    /// Record processes that run, and all that descends from them from now on.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "Python hands over what it converted"
+    )]
+    fn attach_to(&self, py: Python<'_>, processes: Vec<u32>) -> PyResult<()> {
+        with(py, &self.0, |recorder| recorder.attach_to(&processes))
+    }
+
+    /// Look at what is due, and tell how it stands, as JSON.
+    fn watch(&self, py: Python<'_>) -> PyResult<String> {
+        let state = with(py, &self.0, FlightRecorder::watch)?;
+        let told = json!({
+            "live": state.live,
+            "lost": state.lost,
+            "kept_ns": state.kept_ns,
+            "bytes": state.bytes,
+            "slow": state.slow.iter().map(told_call).collect::<Vec<_>>(),
+        });
+        Ok(told.to_string())
+    }
+
+    /// Write what is kept as a log, and tell what it is, as JSON.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "Python hands over what it converted"
+    )]
+    fn dump(&self, py: Python<'_>, path: PathBuf) -> PyResult<String> {
+        let dump = with(py, &self.0, |recorder| recorder.dump(&path))?;
+        let told = json!({
+            "begin_wall_ns": dump.begin_wall_ns,
+            "begin_ns": dump.begin_ns,
+            "kept_ns": dump.kept_ns,
+            "records": dump.records,
+            "pending": dump.pending.iter().map(told_call).collect::<Vec<_>>(),
+            "places": dump.places.iter().map(told_place).collect::<Vec<_>>(),
+        });
+        Ok(told.to_string())
+    }
+
+    /// Detach from the kernel.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        with(py, &self.0, FlightRecorder::finish)
+    }
+}
+
+fn told_call(call: &SlowCall) -> Value {
+    let path = call.path.as_deref().map(String::from_utf8_lossy);
+    json!({
+        "task": call.task,
+        "name": call.name,
+        "lasted_ns": call.lasted_ns,
+        "path": path,
+        "is_pending": call.is_pending,
+    })
+}
+
+fn told_place(place: &Place) -> Value {
+    let directory = String::from_utf8_lossy(&place.directory);
+    json!({"process": place.process, "directory": directory, "umask": place.umask})
 }

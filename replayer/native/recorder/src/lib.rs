@@ -11,8 +11,13 @@
 
 mod drain;
 mod error;
+mod flight;
+mod kept;
 mod probe;
 mod recorder;
+mod slow;
 
 pub use error::RecorderError;
+pub use flight::{Dump, FlightRecorder, Limits, Place, State};
 pub use recorder::{Progress, Recorder};
+pub use slow::{CallLimit, SlowCall};

@@ -131,8 +131,19 @@ impl Probe {
         self.walk("attach_tasks")?;
         // A thread that was just being made.
         self.walk("attach_tasks")?;
+        self.tell_files(processes)
+    }
+
+    /// Have the ring tell what processes that are recorded have open now.
+    pub(crate) fn tell_files(&mut self, processes: &[u32]) -> Result<(), RecorderError> {
+        self.want(processes, true)?;
         self.walk("tell_files")?;
         self.want(processes, false)
+    }
+
+    /// Have the ring tell of calls that have not returned.
+    pub(crate) fn tell_pending(&mut self) -> Result<(), RecorderError> {
+        self.walk("tell_pending")
     }
 
     fn want(&mut self, processes: &[u32], is_wanted: bool) -> Result<(), RecorderError> {
@@ -153,7 +164,7 @@ impl Probe {
     /// Detach, and have the ring tell of calls that have not returned.
     pub(crate) fn detach(&mut self) -> Result<(), RecorderError> {
         self.links.clear();
-        self.walk("tell_pending")
+        self.tell_pending()
     }
 
     /// Have a program go through all tasks.

@@ -37,7 +37,7 @@ pub struct Recorder {
 }
 
 /// One clock.
-fn now_ns(clock: libc::clockid_t) -> u64 {
+pub(crate) fn now_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
@@ -54,6 +54,14 @@ fn now_ns(clock: libc::clockid_t) -> u64 {
     seconds * 1_000_000_000 + part
 }
 
+/// What a recording begins with.
+pub(crate) fn file_head() -> Vec<u8> {
+    let offset = now_ns(libc::CLOCK_REALTIME).wrapping_sub(now_ns(libc::CLOCK_MONOTONIC));
+    let mut head = MAGIC.to_vec();
+    head.extend_from_slice(&offset.to_le_bytes());
+    head
+}
+
 impl Recorder {
     /// Load the probe and open the file of the recording. Nobody is recorded yet.
     ///
@@ -66,10 +74,7 @@ impl Recorder {
             source,
         };
         let mut file = File::create(path).map_err(failed)?;
-        let offset = now_ns(libc::CLOCK_REALTIME).wrapping_sub(now_ns(libc::CLOCK_MONOTONIC));
-        let mut head = MAGIC.to_vec();
-        head.extend_from_slice(&offset.to_le_bytes());
-        file.write_all(&head).map_err(failed)?;
+        file.write_all(&file_head()).map_err(failed)?;
         let shared = Arc::new(Shared::default());
         let own = Arc::clone(&shared);
         let thread = std::thread::Builder::new()

@@ -1,7 +1,7 @@
 //! Reads a manifest: the files below the roots before the trace began.
 //!
-//! One line a file, tab-separated, with a header line: path, type (f, d, l, - for 'not there', others are special), size,
-//! mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon: of two
+//! One line a file, tab-separated, with a header line: path, type (f, d, l, - for 'not there', u for a directory that may have had other
+//! names too, m for a file that may not have been there, others are special), size, mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon: of two
 //! names that fit the longer one, so that `TOP:./PATH` is always what it says. Names with tabs, line breaks or the like are
 //! escaped as in C: the row then has a capital letter for its type.
 
@@ -46,6 +46,10 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
         };
         if row.kind == b'-' {
             declare_absent(tracker, place);
+            continue;
+        }
+        if row.kind == b'm' {
+            declare_doubt(tracker, place);
             continue;
         }
         count += 1;
@@ -153,10 +157,20 @@ fn declare_absent(tracker: &mut Tracker, place: PathId) {
     }
 }
 
+/// Nothing is known of a name: events tell, as they do of all names of a directory that a manifest does not list whole.
+fn declare_doubt(tracker: &mut Tracker, place: PathId) {
+    let parent = tracker.tree.paths.parent(place);
+    if let Found::Node(directory, _) = tracker.tree.find(parent, false)
+        && let Some(node) = tracker.tree.node_mut(directory)
+    {
+        node.complete = false;
+    }
+}
+
 fn declare(tracker: &mut Tracker, place: PathId, row: &Row<'_>) -> Option<NodeId> {
     let kind = match row.kind {
         b'f' => FileKind::Regular,
-        b'd' => FileKind::Directory,
+        b'd' | b'u' => FileKind::Directory,
         b'l' => FileKind::Symlink,
         _ => FileKind::Special,
     };
@@ -170,7 +184,7 @@ fn declare(tracker: &mut Tracker, place: PathId, row: &Row<'_>) -> Option<NodeId
     tracker.tree.set_kind(id, kind);
     if let Some(node) = tracker.tree.node_mut(id) {
         node.declared = true;
-        node.complete = kind == FileKind::Directory;
+        node.complete = row.kind == b'd';
         node.mode = row.mode;
         if kind == FileKind::Regular {
             node.first_size = row.size;

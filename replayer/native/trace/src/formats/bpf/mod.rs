@@ -17,10 +17,12 @@ use crate::formats::strace::importer;
 use crate::formats::{Applicability, Clock, Format, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
-pub use record::{HEAD_BYTES, MAGIC, Record, RecordKind, end_record};
+pub use record::{
+    HEAD_BYTES, MAGIC, Record, RecordKind, attached_record, begin_at, end_record, set_turn,
+};
 use source::Records;
 use survey::Survey;
-pub use table::probe_table;
+pub use table::{call_names, probe_table};
 use text::LogText;
 
 pub(crate) const FORMAT: Format = Format {

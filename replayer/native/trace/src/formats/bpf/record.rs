@@ -50,12 +50,15 @@ pub struct Record<'a> {
     /// The thread, as the first namespace numbers it.
     pub task: u32,
     pub(super) turn: u16,
-    pub(super) start_ns: u64,
-    pub(super) duration_ns: u64,
+    /// When it was entered, on the recorder's clock.
+    pub start_ns: u64,
+    /// How long it took; of one that has not returned, until it was looked at.
+    pub duration_ns: u64,
     pub(super) result: i64,
     pub(super) numbers: &'a [u8],
     pub(super) beside: &'a [u8],
-    pub(super) path: &'a [u8],
+    /// Its first path.
+    pub path: &'a [u8],
     pub(super) second: &'a [u8],
 }
 
@@ -132,22 +135,60 @@ impl<'a> Record<'a> {
         u64_at(self.numbers, 8 * place)
     }
 
-    pub(super) fn end_ns(&self) -> u64 {
+    /// When it returned.
+    #[must_use]
+    pub fn end_ns(&self) -> u64 {
         self.start_ns.saturating_add(self.duration_ns)
     }
+}
+
+fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
+    if let Some(place) = bytes.get_mut(at..).and_then(|rest| rest.first_chunk_mut()) {
+        *place = value;
+    }
+}
+
+/// Give a record its place among those of its task.
+pub fn set_turn(bytes: &mut [u8], turn: u16) {
+    put(bytes, 12, turn.to_le_bytes());
+}
+
+/// Have a record begin no sooner than the recording that it is put into.
+pub fn begin_at(bytes: &mut [u8], begin_ns: u64) {
+    let [start_ns, duration_ns] = [16, 24].map(|at| u64_at(bytes, at));
+    if start_ns < begin_ns {
+        let rest_ns = start_ns
+            .saturating_add(duration_ns)
+            .saturating_sub(begin_ns);
+        put(bytes, 16, begin_ns.to_le_bytes());
+        put(bytes, 24, rest_ns.to_le_bytes());
+    }
+}
+
+/// A record without a call: its kind, its task, and two numbers.
+fn plain(kind: u8, task: u32, time_ns: u64, numbers: &[u64]) -> Vec<u8> {
+    let length = HEAD_BYTES + 8 * numbers.len();
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend_from_slice(&u16::try_from(length).unwrap_or(u16::MAX).to_le_bytes());
+    bytes.extend_from_slice(&[0, 0, kind, 0, 0, u8::try_from(numbers.len()).unwrap_or(0)]);
+    bytes.extend_from_slice(&task.to_le_bytes());
+    bytes.extend_from_slice(&[0; 4]);
+    for number in [time_ns, 0, 0].iter().chain(numbers) {
+        bytes.extend_from_slice(&number.to_le_bytes());
+    }
+    bytes
+}
+
+/// The record of a thread that is recorded from now on.
+#[must_use]
+pub fn attached_record(task: u32, process: u32, now_ns: u64) -> Vec<u8> {
+    plain(6, task, now_ns, &[u64::from(process), 0])
 }
 
 /// The record that ends a file: how many records were lost, when the first of them, and how many calls of 32-bit programs there were.
 #[must_use]
 pub fn end_record(now_ns: u64, told: [u64; 3]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(HEAD_BYTES + 24);
-    bytes.extend_from_slice(&64_u16.to_le_bytes());
-    bytes.extend_from_slice(&[0, 0, 5, 0, 0, 3]);
-    bytes.extend_from_slice(&[0; 8]);
-    for number in [now_ns, 0, 0].into_iter().chain(told) {
-        bytes.extend_from_slice(&number.to_le_bytes());
-    }
-    bytes
+    plain(5, 0, now_ns, &told)
 }
 
 #[cfg(test)]
@@ -170,5 +211,23 @@ mod tests {
         );
         assert!(Record::read(&bytes[..50]).is_none());
         assert_eq!(Record::length(&[0; 40]), None);
+    }
+
+    #[test]
+    fn a_record_that_began_before_begins_with_the_recording_and_ends_when_it_did() {
+        let mut bytes = attached_record(7, 5, 100);
+        begin_at(&mut bytes, 90);
+        assert_eq!(Record::read(&bytes).unwrap().start_ns, 100);
+        put(&mut bytes, 24, 50_u64.to_le_bytes());
+        begin_at(&mut bytes, 120);
+        set_turn(&mut bytes, 3);
+        let record = Record::read(&bytes).unwrap();
+        assert_eq!(
+            (record.start_ns, record.end_ns(), record.turn),
+            (120, 150, 3)
+        );
+        begin_at(&mut bytes, 200);
+        let record = Record::read(&bytes).unwrap();
+        assert_eq!((record.start_ns, record.duration_ns), (200, 0));
     }
 }

@@ -145,6 +145,15 @@ pub(super) fn call_of(record: &Record<'_>) -> Option<&'static RecordedCall> {
     BY_NUMBER.get(usize::from(record.number))?.as_ref()
 }
 
+/// Names of calls by their numbers in the probe's table, and a letter for each of their arguments.
+#[must_use]
+pub fn call_names() -> Vec<Option<(&'static str, &'static [u8])>> {
+    let calls = by_number().into_iter();
+    calls
+        .map(|call| call.map(|call| (call.name, call.letters)))
+        .collect()
+}
+
 /// How the probe records each call, as its object lays the table out.
 #[must_use]
 pub fn probe_table() -> Vec<u8> {

@@ -1,0 +1,173 @@
+"""``replayer capture --ring``: the latest calls of a program, written on demand, replayed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.behaviour.shell import Done, Shell
+from tests.behaviour.test_capture_ebpf import WHY_NOT
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=f"no eBPF here: {WHY_NOT}")
+
+SERVICE = """
+import os, sys, time
+os.chdir("root")
+log = os.open("log", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+shared = os.open("shared", os.O_CREAT | os.O_RDWR)
+os.write(shared, b"x" * 100_000)
+os.lseek(shared, 0, 0)
+again = os.dup(shared)
+open("early", "w").close()
+if os.fork() == 0:
+    name = "child"
+else:
+    name = "parent"
+parent = os.getppid()
+def request(turn):
+    path = f"{name}-session-{turn % 3}"
+    session = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    os.fstat(session)
+    os.read(session, 4096)
+    os.ftruncate(session, 0)
+    os.pwrite(session, b"y" * (turn % 1000), 0)
+    os.close(session)
+    if os.read(again if turn % 2 else shared, 10) == b"":
+        os.lseek(shared, 0, 0)
+    os.write(log, b"a line\\n")
+    os.mkdir(f"{name}-work"); os.chdir(f"{name}-work")
+    open("note", "w").close(); os.rename("note", "../" + name + "-note")
+    os.chdir(".."); os.rmdir(f"{name}-work")
+    os.stat(name + "-note"); os.listdir("fixed")
+turn = 0
+while not os.path.exists("../stop") and (name == "parent" or os.getppid() == parent):
+    request(turn)
+    if turn == 5:
+        open(f"../ready-{name}", "w").close()
+    turn += 1
+    time.sleep(0.01)
+    if name == "parent" and os.path.exists("../hang"):
+        os.close(os.open("fifo", os.O_RDONLY))
+"""
+
+
+def until(holds: Any) -> None:  # noqa: ANN401 - a question
+    deadline = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@contextmanager
+def service(shell: Shell) -> Iterator[int]:
+    """Run two processes that change files all the time."""
+    (shell.home / "root/fixed").mkdir(parents=True)
+    (shell.home / "root/fixed/one").touch()
+    os.mkfifo(shell.home / "root/fifo")
+    with subprocess.Popen([sys.executable, "-c", SERVICE], cwd=shell.home) as process:
+        try:
+            until(
+                lambda: all((shell.home / f"ready-{one}").exists() for one in ("parent", "child"))
+            )
+            yield process.pid
+        finally:
+            (shell.home / "stop").touch()
+            process.kill()
+
+
+class Flight:
+    """A flight recorder that runs, and what it has said so far."""
+
+    def __init__(self, shell: Shell, pid: int, *words: str) -> None:
+        self.shell = shell
+        said = shell.home / "said"
+        with said.open("w") as file:
+            self.process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "replayer", "capture", "--recorder", "ebpf", "-q"),
+                    *("--ring", "2s", "-o", "trace", "--root", "root", "-p", str(pid), *words),
+                ],
+                cwd=shell.home,
+                stderr=file,
+                stdout=file,
+                start_new_session=True,
+            )
+        self._said = said
+        until(lambda: "flight recorder (process " in self.said or self.process.poll() is not None)
+
+    @property
+    def said(self) -> str:
+        """All that it has printed."""
+        return self._said.read_text()
+
+    def wait_for(self, text: str) -> None:
+        """Wait until it has printed that."""
+        until(lambda: text in self.said or self.process.poll() is not None)
+        assert text in self.said
+
+    def end(self) -> int:
+        """Press Ctrl-C."""
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(timeout=120)
+
+
+@contextmanager
+def recorded(shell: Shell, *words: str) -> Iterator[Flight]:
+    """Record the service, of which so much is gone that its begin is not kept."""
+    with service(shell) as pid:
+        flight = Flight(shell, pid, *words)
+        try:
+            time.sleep(5)
+            yield flight
+        finally:
+            flight.process.kill()
+            flight.process.wait()
+
+
+def load(shell: Shell, name: str) -> Any:  # noqa: ANN401 - JSON
+    return json.loads((shell.home / name).read_text())
+
+
+def replays_as_recorded(shell: Shell, trace: str) -> Done:
+    target = shell.target(f"for-{trace}")
+    done = shell.run("replay", trace, "--target", target, "--pace", "asap", "--rounds", "1")
+    assert done.code in (0, 4), done.err  # 4: the machine was too busy to judge times
+    assert "100 % as recorded, 0 diverged" in done.out
+    return done
+
+
+def attached_probes() -> str:
+    words = ("bpftool", "prog", "list")
+    try:
+        told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    except FileNotFoundError:
+        return ""
+    return "\n".join(line for line in told.splitlines() if "on_return" in line)
+
+
+def test_a_signal_writes_the_last_seconds_and_the_recording_goes_on(shell: Shell) -> None:
+    with recorded(shell) as flight:
+        flight.process.send_signal(signal.SIGUSR1)
+        flight.wait_for("trace: ")
+        first = load(shell, "trace/capture.json")
+        time.sleep(3)
+        assert flight.end() == 0, flight.said
+    assert "end of the recording: writing the last" in flight.said
+    for trace in ("trace", "trace-2"):
+        document = load(shell, f"{trace}/trace.json")
+        assert document["counts"]["ops"]["rename"] > 20
+        assert document["counts"]["ops"]["inherit"] >= 2
+        assert document["counts"]["tree_repairs"]["unexplained"] == 0
+        assert document["blind_spots"] == {}
+        replays_as_recorded(shell, trace)
+    assert first["flight"]["reason"] == "signal"
+    assert 2e9 <= first["flight"]["kept_ns"] < 6e9
+    assert not list(shell.home.glob(".trace*"))
+    assert attached_probes() == ""
