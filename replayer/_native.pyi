@@ -15,6 +15,7 @@ counts by target.
 
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Final, Literal, Self, TypeAlias, final
 
 __all__ = [
@@ -90,8 +91,7 @@ class Histogram:
         """The sum, as if every value had been recorded into one."""
     def split(self, value_ns: int) -> tuple[Histogram, Histogram]:
         """The buckets up to the one that holds a value, and those above."""
-    def to_v2(self) -> bytes:
-        """The compressed V2 form."""
+    def to_v2(self) -> bytes: ...  # the compressed V2 form
     def percentile(self, percent: float) -> int:
         """The highest value equivalent to the one at that percentile; 0 when empty."""
     def buckets(self) -> list[tuple[int, int]]:
@@ -99,17 +99,13 @@ class Histogram:
     @property
     def count(self) -> int: ...
     @property
-    def min(self) -> int:
-        """The lowest value of the first bucket; 0 when empty, as the others."""
+    def min(self) -> int: ...  # the lowest value of the first bucket; 0 when empty, as the others
     @property
-    def max(self) -> int:
-        """The highest value of the last bucket."""
+    def max(self) -> int: ...  # the highest value of the last bucket
     @property
-    def max_at_least(self) -> int:
-        """The lowest value of the last bucket."""
+    def max_at_least(self) -> int: ...  # the lowest value of the last bucket
     @property
-    def mean(self) -> float:
-        """The mean of the buckets' middles, by a sum that is rounded once."""
+    def mean(self) -> float: ...  # the mean of the buckets' middles, by a sum that is rounded once
     @property
     def stdev(self) -> float: ...
 
@@ -150,13 +146,11 @@ class Row:
     def outcome(self) -> str:
         """``ok``, an errno name, ``SHORT``, ``cancelled``; of transactions also ``failed``."""
     @property
-    def expected(self) -> bool:
-        """False when it counts as an error."""
+    def expected(self) -> bool: ...  # false when it counts as an error
     @property
     def bytes(self) -> int: ...
     @property
-    def histogram(self) -> Histogram:
-        """The same object each time."""
+    def histogram(self) -> Histogram: ...  # the same object each time
 
 @final
 class Interval:
@@ -436,29 +430,21 @@ class ProbeRecording:
     def __new__(cls, path: str | PathLike[str], ring_bytes: int, limit_bytes: int) -> Self: ...
     def arm(self) -> None: ...  # for the next process that this thread starts, and descendants
     def attach_to(self, processes: Sequence[int]) -> None: ...
-    def progress(self) -> str:
-        """JSON: records, bytes, lost, live (threads), is_full, trouble (of the file)."""
+    def progress(self) -> str: ...  # JSON: records, bytes, lost, live, is_full, trouble
     def processes(self) -> list[int]: ...
     def finish(self) -> None: ...
 
 @final
 class FlightRecording:
-    """The latest file calls of running processes, in memory (errors as of ``ProbeRecording``)."""
+    """The latest calls, in memory (ValueError: ``when`` names no call; else as above)."""
 
+    # Bytes of the ring, time and bytes to keep; a call, its limit in ns, and roots of its file.
     def __new__(
-        cls,
-        ring_bytes: int,
-        least_ns: int,  # so much time is kept if there is room
-        most_bytes: int,
-        when: tuple[str, int] | None = None,  # a call, and the ns that it may take
-        roots: Sequence[str | PathLike[str]] = (),  # below which its file is
-    ) -> Self:
-        """Keep the latest calls (ValueError: no call has that name)."""
+        cls, kept: tuple[int, int, int], when: tuple[str, int, list[Path]] | None
+    ) -> Self: ...
     def attach_to(self, processes: Sequence[int]) -> None: ...
-    def watch(self) -> str:
-        """JSON: live, lost, kept_ns, bytes, and the calls that took, or take, too long (slow)."""
-    def dump(self, path: str | PathLike[str]) -> str:
-        """JSON: begin_wall_ns, begin_ns, kept_ns, records, pending calls, places of processes."""
+    def watch(self) -> str: ...  # JSON: live, lost, kept_ns, bytes, calls over the limit (slow)
+    def dump(self, path: Path) -> str: ...  # JSON: begin_(wall_)ns, kept_ns, pending, places
     def finish(self) -> None: ...
 
 @final
@@ -468,11 +454,9 @@ class Space:
     @property
     def bytes_total(self) -> int: ...
     @property
-    def bytes_free(self) -> int:
-        """Available to this user."""
+    def bytes_free(self) -> int: ...  # available to this user
     @property
-    def inodes_total(self) -> int:
-        """0 where the file system does not count them."""
+    def inodes_total(self) -> int: ...  # 0 where the file system does not count them
     @property
     def inodes_free(self) -> int: ...
     @property
@@ -480,8 +464,7 @@ class Space:
     @property
     def read_only(self) -> bool: ...
     @property
-    def kind(self) -> int:
-        """The f_type magic number."""
+    def kind(self) -> int: ...  # the f_type magic number
 
 @final
 class Finding:
@@ -499,8 +482,7 @@ class Finding:
     def mismatches(self) -> int:
         """Entries that are missing or differ in type, size, mode or target (verify only)."""
     @property
-    def first_mismatch(self) -> str | None:
-        """Path and reason, for a person."""
+    def first_mismatch(self) -> str | None: ...  # path and reason, for a person
     @property
     def elapsed_ns(self) -> int: ...
 
@@ -511,8 +493,7 @@ class Task:
     @property
     def done_entries(self) -> int: ...
     @property
-    def total_entries(self) -> int:
-        """0 while not known yet (removal)."""
+    def total_entries(self) -> int: ...  # 0 while not known yet (removal)
     @property
     def done_bytes(self) -> int: ...
     @property
@@ -521,8 +502,7 @@ class Task:
     def finished(self) -> bool: ...
     def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
         """Calls in the kernel for longer than that, longest first: op, path, age in ns."""
-    def cancel(self) -> None:
-        """Stop soon, between two entries; ``result`` then raises InterruptedError."""
+    def cancel(self) -> None: ...  # stops between two entries: result raises InterruptedError
     def result(self) -> Finding:
         """Wait, then return the finding or raise the first error (OSError with its path)."""
 
@@ -547,8 +527,7 @@ class Sandbox:
     @property
     def note(self) -> str: ...
     @property
-    def device(self) -> int:
-        """st_dev of the folder."""
+    def device(self) -> int: ...  # st_dev of the folder
     def space(self) -> Space: ...
     def lay_out(self, plan: Plan, threads: int) -> Task:
         """Create every laid-out dataset, and the empty directories of the others.
@@ -558,10 +537,8 @@ class Sandbox:
         """
     def verify(self, plan: Plan, threads: int) -> Task:
         """Compare what is there with the plan's datasets; extra entries are mismatches too."""
-    def warm(self, plan: Plan, threads: int) -> Task:
-        """Read every laid-out file once, and stat every entry."""
-    def evict(self, plan: Plan, threads: int) -> Task:
-        """Sync (fsync) and posix_fadvise(DONTNEED) every laid-out file."""
+    def warm(self, plan: Plan, threads: int) -> Task: ...  # reads each file, stats every entry
+    def evict(self, plan: Plan, threads: int) -> Task: ...  # fsync, posix_fadvise(DONTNEED)
     def wipe(self, threads: int) -> Task:
         """Remove everything inside but the marker (used between rounds and before a new layout)."""
     def remove(self, threads: int) -> Task:

@@ -115,9 +115,9 @@ def open_flight(order: FlightOrder, roots: Sequence[Path]) -> _native.FlightReco
         TracerError: eBPF cannot be used here.
     """
     _check_memory(order.limit_bytes)
-    when = None if order.when is None else (order.when.call, order.when.limit_ns)
+    when = order.when and (order.when.call, order.when.limit_ns, list(roots))
     try:
-        return _native.FlightRecording(RING_BYTES, order.least_ns, order.limit_bytes, when, roots)
+        return _native.FlightRecording((RING_BYTES, order.least_ns, order.limit_bytes), when)
     except ValueError as error:
         message = f"--when: '{error}' is no call that is recorded"
         hint = "name one such as open, read, write, stat, fsync or rename, or any"

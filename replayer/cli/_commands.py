@@ -152,11 +152,14 @@ COMMANDS = {
         ),
         "capture": CommandHelp(
             about="record the file calls of a command or process as a trace",
-            examples="""
+            examples=r"""
                 # record a command
                 replayer capture -o untar --root linux -- tar xf linux.tar
                 # record a running server and its children until Ctrl-C
                 replayer capture -o mysite --root /srv/www -p 4711
+                # keep the last 5 minutes in memory; write a trace when a call takes 2 s
+                replayer capture --ring 5m --when 'any > 2s' -o freeze \
+                    --root /srv/www -p 4711
                 """,
             common=("--output", "--root", "--pid", "--rehearse", "--prepare", "--quiet"),
         ),

@@ -83,22 +83,19 @@ pub(crate) struct FlightRecording(Mutex<FlightRecorder>);
 #[pymethods]
 impl FlightRecording {
     #[new]
-    #[pyo3(signature = (ring_bytes, least_ns, most_bytes, when = None, roots = Vec::new()))]
     fn new(
         py: Python<'_>,
-        ring_bytes: u32,
-        least_ns: u64,
-        most_bytes: u64,
-        when: Option<(String, u64)>,
-        roots: Vec<PathBuf>,
+        kept: (u32, u64, u64),
+        when: Option<(String, u64, Vec<PathBuf>)>,
     ) -> PyResult<Self> {
         let limit = match when {
             None => None,
-            Some((word, limit_ns)) => {
+            Some((word, limit_ns, roots)) => {
                 let limit = CallLimit::of(&word, limit_ns, roots);
                 Some(limit.ok_or_else(|| PyValueError::new_err(word))?)
             }
         };
+        let (ring_bytes, least_ns, most_bytes) = kept;
         let limits = Limits {
             ring_bytes,
             least_ns,

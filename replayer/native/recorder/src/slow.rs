@@ -12,9 +12,12 @@ use std::path::{Path, PathBuf};
 /// The word for every call on a file.
 const ANY: &str = "any";
 /// Calls that wait for others and not for a file system, or whose descriptor is none of a file.
-const WAITING: [&str; 6] = ["accept", "accept4", "wait4", "futex", "flock", "fcntl"];
+const WAITING: [&str; 8] = [
+    "accept", "accept4", "wait4", "waitpid", "futex", "flock", "fcntl", "fcntl64",
+];
 /// Calls whose names do not begin with the word for them (others end in `at`, `64`, `2` at most).
-const OTHERWISE: [(&str, &str); 7] = [
+const OTHERWISE: [(&str, &str); 8] = [
+    ("fstatat64", "stat"),
     ("creat", "open"),
     ("newfstatat", "stat"),
     ("statx", "stat"),
@@ -56,7 +59,7 @@ impl CallLimit {
     /// Wait for no call.
     #[must_use]
     pub fn none() -> Self {
-        let limits = call_names().iter().map(|_| u64::MAX).collect();
+        let limits = call_names().map(|_| u64::MAX).collect();
         Self {
             limits,
             roots: Vec::new(),
@@ -66,11 +69,11 @@ impl CallLimit {
     /// Wait for calls that take longer than a limit. None where no call has such a name.
     #[must_use]
     pub fn of(word: &str, least_ns: u64, roots: Vec<PathBuf>) -> Option<Self> {
-        let limit = |call: &Option<(&str, &[u8])>| match call {
+        let limit = |call: Option<(&str, &[u8])>| match call {
             Some((name, letters)) if is_meant(word, name, letters) => least_ns,
             _ => u64::MAX,
         };
-        let limits: Vec<u64> = call_names().iter().map(limit).collect();
+        let limits: Vec<u64> = call_names().map(limit).collect();
         let is_known = limits.iter().any(|&limit| limit != u64::MAX);
         is_known.then_some(Self { limits, roots })
     }
@@ -108,15 +111,13 @@ fn is_meant(word: &str, name: &str, letters: &[u8]) -> bool {
 }
 
 fn letters_of(number: u16) -> Option<&'static [u8]> {
-    let calls = call_names();
-    let (_, letters) = (*calls.get(usize::from(number))?)?;
+    let (_, letters) = call_names().nth(usize::from(number))??;
     Some(letters)
 }
 
 /// What a record of a call tells, and /proc beside it.
 pub(crate) fn slow_call(record: &Record<'_>) -> Option<SlowCall> {
-    let calls = call_names();
-    let (name, letters) = (*calls.get(usize::from(record.number))?)?;
+    let (name, letters) = call_names().nth(usize::from(record.number))??;
     let is_pending = record.kind == RecordKind::Pending;
     let (descriptor, path) = if is_pending {
         arguments(record, letters)
@@ -173,6 +174,9 @@ fn text_at(proc: &Path, address: u64) -> Option<Vec<u8>> {
 
 /// The absolute path of what a call is about; None where it is no file, or not known.
 fn whereabouts(task: u32, descriptor: Option<u64>, path: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    if descriptor.is_none() && path.is_none() {
+        return None;
+    }
     if let Some(path) = path.as_ref().filter(|path| path.starts_with(b"/")) {
         return Some(path.clone());
     }
@@ -197,8 +201,7 @@ mod tests {
         let Some(limit) = CallLimit::of(word, 5, Vec::new()) else {
             return Vec::new();
         };
-        let calls = call_names();
-        let each = calls.iter().zip(&limit.limits);
+        let each = call_names().zip(&limit.limits);
         let mut names: Vec<_> = each
             .filter(|(_, limit)| **limit == 5)
             .filter_map(|(call, _)| call.map(|(name, _)| name))
@@ -230,5 +233,6 @@ mod tests {
         let found = whereabouts(own, Some(AT_FDCWD), Some(b"/y".to_vec())).unwrap();
         assert_eq!(found, b"/y");
         assert_eq!(whereabouts(own, Some(999_999), None), None);
+        assert_eq!(whereabouts(own, None, None), None);
     }
 }

@@ -146,12 +146,9 @@ pub(super) fn call_of(record: &Record<'_>) -> Option<&'static RecordedCall> {
 }
 
 /// Names of calls by their numbers in the probe's table, and a letter for each of their arguments.
-#[must_use]
-pub fn call_names() -> Vec<Option<(&'static str, &'static [u8])>> {
-    let calls = by_number().into_iter();
-    calls
-        .map(|call| call.map(|call| (call.name, call.letters)))
-        .collect()
+pub fn call_names() -> impl Iterator<Item = Option<(&'static str, &'static [u8])>> {
+    let calls = BY_NUMBER.iter();
+    calls.map(|call| call.as_ref().map(|call| (call.name, call.letters)))
 }
 
 /// How the probe records each call, as its object lays the table out.
