@@ -27,7 +27,7 @@ from replayer.capture.signals import Inbox
 from replayer.capture.staging import Staging, make_staging
 from replayer.errors import OutsideError, ReplayerError, exit_code_of
 from replayer.measure.units import format_about, format_bytes, format_time_ns
-from replayer.supervisor import give_up_on, is_echo
+from replayer.supervisor import is_echo
 
 __all__ = ["Dump", "FlightPlan", "FlightRecorder", "open_flight"]
 
@@ -326,7 +326,6 @@ class FlightRecorder:
             for dump in list(self._writer.waiting):
                 say(f"{dump.target}: not made; make it with:")
                 say(f"  {self._plan.way_to_compile(dump)}")
-                give_up_on(str(dump.target))
             return OutsideError.exit_code
         return self._writer.code
 

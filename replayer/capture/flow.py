@@ -58,7 +58,6 @@ from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_about, format_bytes, format_count
-from replayer.supervisor import give_up_on
 from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
@@ -310,8 +309,6 @@ def _list_again(begun: _Begun, dump: Dump, remarks: list[str]) -> tuple[Listed, 
     if found:
         file.rename(dump.staging.tree)
         return found[0]
-    if thread.is_alive():
-        give_up_on(", ".join(str(root.absolute) for root in roots))
     shutil.copyfile(begun.job.staging.tree, dump.staging.tree)
     remarks.append("the roots could not be listed: the files are those of the begin")
     return begun.before.listed
