@@ -115,7 +115,7 @@ def open_flight(order: FlightOrder, roots: Sequence[Path]) -> _native.FlightReco
         TracerError: eBPF cannot be used here.
     """
     _check_memory(order.limit_bytes)
-    when = order.when and (order.when.call, order.when.limit_ns, list(roots))
+    when = None if order.when is None else (order.when.call, order.when.limit_ns, list(roots))
     try:
         return _native.FlightRecording((RING_BYTES, order.least_ns, order.limit_bytes), when)
     except ValueError as error:
