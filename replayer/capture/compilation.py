@@ -90,6 +90,7 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     return ImportOptions(
         roots=[root.absolute for root in known.roots],
         aliases=[(root.alias, root.absolute) for root in known.roots if root.alias],
+        follows_links=True,  # this machine has just recorded
         format=compilation.log_format,
         manifest=staging.tree,
         directories=known.directories,

@@ -88,6 +88,8 @@ class ImportOptions:
     """Directories as the traced machine named them; what lies below them is the trace."""
     aliases: Sequence[tuple[Path, Path]] = ()
     """Symlinks that lead to roots, and the roots: what is named by them belongs to the trace."""
+    follows_links: bool = False
+    """Symlinks outside of the roots are followed as they are on this machine."""
     format: str | None = None
     """Name of a format; found out if None."""
     manifest: Path | None = None
@@ -173,6 +175,7 @@ def _encode(options: ImportOptions) -> str:
             "directories": [[task, str(directory)] for task, directory in options.directories],
             "umasks": [list(pair) for pair in options.umasks],
             "aliases": [[str(link), str(root)] for link, root in options.aliases],
+            "follows_links": options.follows_links,
             "windows": [[item.start_ns, item.end_ns, item.label] for item in options.windows],
             "marker": options.marker,
             "call_ns": options.call_stretch_ns,

@@ -1,41 +1,15 @@
 """``replayer capture --recorder ebpf``: a real probe in the kernel, real programs, real replays."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.behaviour.probed import capture, load, needs_probe, until
+from tests.behaviour.shell import Shell
 
-from replayer.capture.ebpf import EbpfRecorder
-from replayer.capture.refusal import TracerError
-from tests.behaviour.shell import Done, Shell
-
-
-def why_not() -> str:
-    try:
-        EbpfRecorder(Path(os.devnull), limit_bytes=1).check()
-    except TracerError as error:
-        return str(error)
-    return ""
-
-
-WHY_NOT = why_not()
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=f"no eBPF here: {WHY_NOT}")
-
-
-def capture(shell: Shell, *words: str | Path, trace: str = "trace") -> Done:
-    (shell.home / "root").mkdir(exist_ok=True)
-    return shell.run("capture", "--recorder", "ebpf", "-o", trace, "--root", "root", *words)
-
-
-def load(shell: Shell, name: str = "trace/trace.json") -> Any:  # noqa: ANN401 - JSON
-    return json.loads((shell.home / name).read_text())
-
+pytestmark = needs_probe
 
 TREE = (
     "mkdir -p root/a/b && echo one > root/a/one && echo two > root/a/b/two && ln -s one root/a/link"
@@ -102,13 +76,6 @@ def test_a_killed_recorder_leaves_the_command_unharmed_and_nothing_attached(shel
     (log,) = shell.home.glob(".trace.capture-*/log.bpf")
     left = subprocess.run(["fuser", log], capture_output=True, check=False).stdout
     assert left == b""
-
-
-def until(holds: Any) -> None:  # noqa: ANN401 - a question
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def test_without_the_capability_one_line_says_what_is_needed(shell: Shell) -> None:
@@ -178,3 +145,15 @@ def test_a_running_process_is_recorded_and_goes_on_unharmed(shell: Shell) -> Non
     counts = load(shell)["counts"]
     assert counts["ops"] == {"inherit": 1, "read": 1, "stat": 1}
     assert counts["calls_cut"] == {"cut by the end of the log": 1}  # the pipe's
+
+
+def test_links_outside_of_the_roots_lead_to_the_files_below_them(shell: Shell) -> None:
+    (shell.home / "root/deep").mkdir(parents=True)
+    (shell.home / "root/deep/a").write_text("a")
+    (shell.home / "www").symlink_to("root")
+    (shell.home / "file").symlink_to(shell.home / "root/deep/a")
+    script = f"cat www/deep/a {shell.home}/file; cd www; echo b >deep/b; cat deep/b"
+    assert capture(shell, "--", "sh", "-c", script).code == 0
+    counts = load(shell)["counts"]
+    assert (counts["ops"]["open"], counts["ops"]["read"]) == (4, 6)
+    assert counts["calls_with_unknown_file"] == {}

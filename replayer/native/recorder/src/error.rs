@@ -71,3 +71,40 @@ impl RecorderError {
         Self::unusable(format!("{step}: {}", last.unwrap_or_default()), need)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the program cannot be loaded")]
+    struct Refusal(#[source] std::io::Error);
+
+    #[test]
+    fn what_the_kernel_refuses_is_said_in_one_line_with_what_is_needed() {
+        let cases = [
+            (
+                libc::EPERM,
+                "Operation not permitted",
+                "CAP_BPF and CAP_PERFMON",
+            ),
+            (libc::ENOMEM, "Cannot allocate memory", "a smaller ring"),
+            (
+                libc::EINVAL,
+                "Invalid argument",
+                "Linux 5.14 or later with BTF",
+            ),
+        ];
+        for (number, reason, need) in cases {
+            let refusal = Refusal(std::io::Error::from_raw_os_error(number));
+            let error = RecorderError::refused("eBPF cannot be used", &refusal);
+            let said = error.to_string();
+            assert!(
+                said.starts_with(&format!("eBPF cannot be used: {reason}")),
+                "{said}"
+            );
+            assert!(!said.contains('\n'));
+            assert!(error.need().contains(need), "{}", error.need());
+        }
+    }
+}

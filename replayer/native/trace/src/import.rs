@@ -40,6 +40,9 @@ pub struct Request {
     pub roots: Vec<Vec<u8>>,
     /// Symlinks that lead to roots, and the roots.
     pub aliases: Vec<(String, String)>,
+    /// Whether symlinks outside of the roots are followed as they are on this machine.
+    #[serde(default)]
+    pub follows_links: bool,
     /// Name of a format; found out if None.
     pub format: Option<String>,
     /// The files below the roots before the trace began.
@@ -202,6 +205,9 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
     };
     for (link, root) in &request.aliases {
         tracker.scope.add_alias(link.as_bytes(), root.as_bytes())?;
+    }
+    if request.follows_links {
+        tracker.scope.follow_links();
     }
     for &(task, umask) in &request.umasks {
         tracker.tasks.give_umask(task, umask);

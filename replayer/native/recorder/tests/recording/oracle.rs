@@ -295,9 +295,9 @@ deep = "/".join(["d" * 200] * 18)
 os.stat(deep); os.rename(deep, deep[:-1]); os.symlink(deep, "src/long"); os.readlink("src/long")
 file = os.open(deep[:-1] + "/file", os.O_CREAT | os.O_RDWR)
 os.writev(file, [b"x" * 3] * 1024); os.lseek(file, 0, 0); os.readv(file, [bytearray(2) for _ in range(17)])
-for length in (126, 127, 128, 129, 255):
+for name in ("src//" + "./" * 2044 + "f1", "src/" + "./" * 2045 + "f1", *("n" * length for length in (126, 127, 128, 129, 255))):
     try:
-        os.stat("n" * length)
+        os.stat(name)
     except OSError:
         pass
 "#,

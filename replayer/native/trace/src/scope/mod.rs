@@ -1,9 +1,11 @@
 //! Which paths belong to the trace: the roots, and how absolute and relative texts lead below them.
 
+mod links;
 pub(crate) mod walk;
 
 use crate::error::TraceError;
 use crate::paths::{PathId, Paths};
+use links::OutsideLinks;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -56,6 +58,8 @@ pub(crate) struct Scope {
     roots: Vec<Root>,
     /// Other names of roots: symlinks outside of them.
     aliases: Vec<Root>,
+    /// None where nobody looks at them.
+    links: Option<OutsideLinks>,
     cache: FxHashMap<Box<[u8]>, Resolved>,
     /// What the directories of texts are: most texts share theirs with others.
     directories: FxHashMap<Box<[u8]>, Directory>,
@@ -70,6 +74,7 @@ impl Scope {
         let mut scope = Self {
             roots: Vec::new(),
             aliases: Vec::new(),
+            links: None,
             cache: FxHashMap::default(),
             directories: FxHashMap::default(),
             scratch: Vec::new(),

@@ -9,6 +9,13 @@ use std::rc::Rc;
 /// Texts kept; beyond it the cache starts anew, so that it does not grow with the log (chosen).
 const CACHED_TEXTS: usize = 1 << 20;
 
+/// Whether a link outside of the roots is followed that a text ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    Followed,
+    AsItIs,
+}
+
 impl Scope {
     /// Follow a text from a spot; `..` is taken from where symlinks lead, as the tree knows them.
     pub(crate) fn resolve(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Resolved {
@@ -53,7 +60,7 @@ impl Scope {
     }
 
     fn follow(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Resolved {
-        match self.locate(tree, base, text) {
+        match self.walk(tree, base, text, Last::AsItIs) {
             Location::Inside(path) => Resolved::Inside(path),
             Location::Outside(_) => Resolved::Outside,
             Location::Unknown => Resolved::TooLong,
@@ -107,9 +114,15 @@ impl Scope {
 
     /// The same, with the text of what lies outside, and without the cache. Unknown if it lies too deep.
     pub(crate) fn locate(&mut self, tree: &mut Tree, base: &Location, text: &[u8]) -> Location {
+        self.walk(tree, base, text, Last::Followed)
+    }
+
+    fn walk(&mut self, tree: &mut Tree, base: &Location, text: &[u8], last: Last) -> Location {
         if text.len() > LONGEST_TEXT_BYTES {
             return Location::Unknown;
         }
+        let end = memchr::memrchr(b'/', text).map_or(0, |slash| slash + 1);
+        let name = crate::bytes::from(text, end);
         let mut location = if text.first() == Some(&b'/') {
             Location::Outside(Rc::from(&b""[..]))
         } else {
@@ -119,13 +132,17 @@ impl Scope {
             location = match part {
                 b"" | b"." => location,
                 b".." => self.up(tree, location),
-                name => self.down(tree, location, name),
+                part => {
+                    let is_last = std::ptr::eq(part, name);
+                    let link = if is_last { last } else { Last::Followed };
+                    self.down(tree, location, part, link)
+                }
             };
         }
         location
     }
 
-    fn down(&self, tree: &mut Tree, location: Location, name: &[u8]) -> Location {
+    fn down(&mut self, tree: &mut Tree, location: Location, name: &[u8], link: Last) -> Location {
         match location {
             Location::Inside(path) => tree
                 .paths
@@ -138,7 +155,12 @@ impl Scope {
                 }
                 longer.extend_from_slice(name);
                 let found = self.entrances().find(|&(absolute, _)| *absolute == *longer);
-                match found.map(|(_, path)| path) {
+                let found = found.map(|(_, path)| path);
+                let linked = || {
+                    self.linked(tree, &longer)
+                        .filter(|_| link == Last::Followed)
+                };
+                match found.or_else(linked) {
                     Some(path) => Location::Inside(path),
                     None => Location::Outside(Rc::from(longer)),
                 }

@@ -101,6 +101,9 @@ impl Tracker {
         }
         let resolved = self.scope.resolve(&mut self.tree, &base, text);
         let resolved = match resolved {
+            Resolved::Outside if absolute && follows_last(call.kind) && call.outcome.is_ok() => {
+                self.behind_link(&base, text)
+            }
             Resolved::Inside(place)
                 if path.ending() != Ending::Name && !names_entries(call.kind) =>
             {
@@ -115,6 +118,15 @@ impl Tracker {
             resolved => resolved,
         };
         (resolved, slot.filter(|_| !absolute))
+    }
+
+    /// Where a name outside of the roots leads, to calls that follow it.
+    fn behind_link(&mut self, base: &Location, text: &[u8]) -> Resolved {
+        let name = text
+            .strip_prefix(b"/")
+            .filter(|_| *base == Location::Unknown);
+        let place = name.and_then(|name| self.scope.linked(&mut self.tree, name));
+        place.map_or(Resolved::Outside, Resolved::Inside)
     }
 
     pub(crate) fn is_below_roots(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> bool {

@@ -32,6 +32,7 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
         target: folder.path().join("trace"),
         roots: vec![b"/r".to_vec()],
         aliases: Vec::new(),
+        follows_links: false,
         format: Some("strace".to_owned()),
         manifest: None,
         directories: Vec::new(),

@@ -316,3 +316,105 @@ fn what_a_descriptor_is_called_in_proc_is_a_link_there_to_calls_that_do_not_foll
         assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
     }
 }
+
+#[test]
+fn absolute_paths_begin_at_the_root_of_their_task() {
+    let trace = asked(
+        "1 mkdir(\"/r/jail\", 0755) = 0\n\
+         1 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         2 chroot(\"/r/jail\") = 0\n\
+         2 mkdir(\"/../a\", 0755) = 0\n\
+         2 chdir(\"/\") = 0\n\
+         2 mkdir(\"a/b\", 0755) = 0\n\
+         2 clone(child_stack=NULL, flags=SIGCHLD) = 3\n\
+         3 chroot(\"/a\") = 0\n\
+         3 mkdir(\"/c\", 0755) = 0\n\
+         2 mkdir(\"/d\", 0755) = 0\n\
+         1 mkdir(\"/r/e\", 0755) = 0\n",
+    )
+    .import();
+    let made = [
+        "r/jail",
+        "r/jail/a",
+        "r/jail/a/b",
+        "r/jail/a/c",
+        "r/jail/d",
+        "r/e",
+    ];
+    let lines: Vec<String> = made.map(|path| format!("mkdir {path} = 0")).to_vec();
+    let found = trace.lines();
+    let found: Vec<&String> = found
+        .iter()
+        .filter(|line| line.starts_with("mkdir"))
+        .collect();
+    assert_eq!(found, lines.iter().collect::<Vec<_>>());
+    assert!(
+        trace.document["blind_spots"]
+            .as_object()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_root_that_is_swapped_is_that_of_all_on_the_same_mounts() {
+    let trace = asked(
+        "1 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         2 unshare(CLONE_NEWNS) = 0\n\
+         2 chdir(\"/r/jail\") = 0\n\
+         2 clone(child_stack=NULL, flags=SIGCHLD) = 3\n\
+         3 pivot_root(\".\", \"old\") = 0\n\
+         2 mkdir(\"/a\", 0755) = 0\n\
+         1 mkdir(\"/r/b\", 0755) = 0\n\
+         2 mkdir(\"/r\", 0755) = 0\n",
+    )
+    .import();
+    let found = trace.lines();
+    let found: Vec<&String> = found
+        .iter()
+        .filter(|line| line.starts_with("mkdir"))
+        .collect();
+    assert_eq!(
+        found,
+        ["mkdir r/jail/a = 0", "mkdir r/b = 0", "mkdir r/jail/r = 0"]
+    );
+}
+
+#[test]
+fn links_outside_of_the_roots_are_followed_where_that_is_asked() {
+    for follows in [true, false] {
+        let mut asked = asked("");
+        let home = asked.folder.path().to_owned();
+        let shown = home.display();
+        std::fs::create_dir_all(home.join("root/deep")).unwrap();
+        for (text, link) in [("root", "www"), ("root/deep/a", "file"), ("/", "top")] {
+            std::os::unix::fs::symlink(text, home.join(link)).unwrap();
+        }
+        std::fs::write(home.join("root/deep/a"), "a").unwrap();
+        let log = asked.file(
+            "log",
+            &format!(
+                "stat(\"{shown}/www/deep/a\", {{st_mode=S_IFREG|0644, st_size=1, ...}}) = 0\n\
+                 stat(\"{shown}/file\", {{st_mode=S_IFREG|0644, st_size=1, ...}}) = 0\n\
+                 lstat(\"{shown}/file\", {{st_mode=S_IFLNK|0777, st_size=11, ...}}) = 0\n\
+                 chdir(\"{shown}/www\") = 0\n\
+                 stat(\"deep/a\", {{st_mode=S_IFREG|0644, st_size=1, ...}}) = 0\n\
+                 stat(\"{shown}/top/none\", 0x1) = -1 ENOENT (No such file or directory)\n\
+                 chdir(\"{shown}\") = 0\n\
+                 stat(\"www/deep\", {{st_mode=S_IFDIR|0755, st_size=4096, ...}}) = 0\n"
+            ),
+        );
+        asked.request.files = vec![log];
+        asked.request.roots = vec![format!("{shown}/root").into_bytes()];
+        asked.request.follows_links = follows;
+        let lines = asked.import().lines();
+        let found = [
+            "stat root/deep/a = 0",
+            "stat root/deep/a = 0",
+            "chdir root = 0",
+            "stat root/deep/a = 0",
+            "stat root/deep = 0",
+        ];
+        assert_eq!(lines, if follows { &found[..] } else { &[] });
+    }
+}

@@ -57,6 +57,7 @@ pub(super) fn imported_below(
         target: target.clone(),
         roots: roots.iter().map(|root| root.as_bytes().to_vec()).collect(),
         aliases: Vec::new(),
+        follows_links: false,
         format: Some("strace".to_owned()),
         manifest: (!manifest.is_empty()).then_some(rows),
         directories: Vec::new(),
