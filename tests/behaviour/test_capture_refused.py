@@ -1,4 +1,4 @@
-"""Recordings with eBPF that cannot be: one clear line, strace offered, nothing left attached."""
+"""Recordings with eBPF that cannot be: one clear line, what is needed, nothing left attached."""
 
 import ctypes
 import json
@@ -27,7 +27,7 @@ BPF = 321
 
 def is_loaded(program: int) -> bool:
     asked = ctypes.create_string_buffer(program.to_bytes(4, sys.byteorder), 128)
-    file = ctypes.CDLL(None).syscall(BPF, PROGRAM_BY_NUMBER, asked, len(asked))
+    file = int(ctypes.CDLL(None).syscall(BPF, PROGRAM_BY_NUMBER, asked, len(asked)))
     if file >= 0:
         os.close(file)
     return file >= 0
@@ -44,12 +44,10 @@ def refused(shell: Shell, *within: str) -> str:
     process = shell.start(*WORDS, "touch", "root/made", within=within)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3, err
-    assert os.listdir(shell.home) == ["root"]  # noqa: PTH208 - names
-    assert not os.listdir(shell.home / "root")  # noqa: PTH208
+    assert not [*shell.home.glob("*trace*"), *shell.home.glob("root/*")]
     said = err.splitlines()
     assert len(said) == 2, err
     assert said[1].startswith("hint: needed: ")
-    assert "--recorder strace" in said[1]
     return said[0]
 
 
@@ -79,7 +77,6 @@ def test_an_ordinary_user_is_refused(tmp_path: Path) -> None:
     os.waitpid(child, 0)
     assert "eBPF cannot be used: Operation not permitted" in said
     assert "CAP_BPF and CAP_PERFMON" in said
-    assert "--recorder strace" in said
 
 
 def test_a_process_that_has_ended_is_named(shell: Shell) -> None:
@@ -110,8 +107,8 @@ def test_two_recordings_at_once_both_hold_all_of_their_own(shell: Shell) -> None
     done = capture(shell, "--", *inner, "sh", "-c", script)
     assert done.code == 0, done.err
     outer, inside = load(shell)["counts"]["ops"], load(shell, "inner/trace.json")["counts"]["ops"]
-    assert inside["open"] == 3
-    assert outer["read"] >= inside["read"] > 0
+    assert {"open", "read", "close"} <= inside.keys()
+    assert all(outer[op] >= count for op, count in inside.items())
     assert load(shell, "inner/trace.json")["blind_spots"] == {}
 
 
