@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.behaviour.probed import needs_probe
 from tests.behaviour.shell import Done, Shell
-from tests.behaviour.test_capture_ebpf import WHY_NOT
 
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=f"no eBPF here: {WHY_NOT}")
+pytestmark = needs_probe
 
 SERVICE = """
 import os, sys, time
