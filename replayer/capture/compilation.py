@@ -40,11 +40,13 @@ class Known:
         roots: Whose files are the trace.
         directories: Working directories at the beginning: of a process, or (None) of all others.
         umasks: What creations leave out of their modes then, in the same way.
+        aliases: Other names of roots, each with its root.
     """
 
     roots: tuple[Root, ...]
     directories: tuple[tuple[int | None, Path], ...]
     umasks: tuple[tuple[int | None, int], ...]
+    aliases: tuple[tuple[Path, Path], ...]
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     measured, known = compilation.calibration, compilation.known
     return ImportOptions(
         roots=[root.absolute for root in known.roots],
-        aliases=[(root.alias, root.absolute) for root in known.roots if root.alias],
+        aliases=known.aliases,
         follows_links=True,  # this machine has just recorded
         format=compilation.log_format,
         manifest=staging.tree,
@@ -112,7 +114,8 @@ def way_to_compile(staging: Staging, target: Path, known: Known, log_format: str
         words += ["--umask", f"{umask:03o}" if task is None else f"{task}={umask:03o}"]
     for root in known.roots:
         words += ["--root", str(root.absolute)]
-        words += [] if root.alias is None else ["--alias", f"{root.alias}={root.absolute}"]
+    for alias, absolute in known.aliases:
+        words += ["--alias", f"{alias}={absolute}"]
     return shlex.join(words)
 
 

@@ -43,7 +43,7 @@ from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recorder import Recorded, Recorder
 from replayer.capture.recording import StraceRecorder
 from replayer.capture.refusal import NothingRecordedError, TracerError
-from replayer.capture.roots import Root, check_roots, doubts_of
+from replayer.capture.roots import Root, aliases_of, check_roots, doubts_of
 from replayer.capture.sidecar import (
     FlightState,
     RecorderState,
@@ -393,9 +393,11 @@ def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
     is_launch = isinstance(job.order.what, RecordedCommand)
     named = [(None if is_launch else state.pid, state) for state in states]
     umasks = tuple((task, int(state.umask, 8)) for task, state in named if state.umask)
+    aliases = aliases_of(job.roots, states)
     if is_launch:
-        return Known(job.roots, ((None, job.directory),), umasks)
-    return Known(job.roots, tuple((task, Path(state.cwd)) for task, state in named), umasks)
+        return Known(job.roots, ((None, job.directory),), umasks, aliases)
+    directories = tuple((task, Path(state.cwd)) for task, state in named)
+    return Known(job.roots, directories, umasks, aliases)
 
 
 def _computed(job: _Capture, done: _Done) -> ComputeTime | None:

@@ -1,15 +1,16 @@
 """The directories that a trace is about: made absolute, checked, and named as in the trace."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from replayer.capture.processes import ProcessState
 from replayer.errors import ReplayerError
 from replayer.measure.facts import filesystem_of
-from replayer.measure.mountinfo import load_mountinfo
+from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of, parse_mountinfo
 
-__all__ = ["Root", "check_roots", "doubts_of"]
+__all__ = ["Root", "aliases_of", "check_roots", "doubts_of"]
 
 # Not files that anybody stored: their sizes and contents are made while they are read.
 MADE_BY_KERNEL = frozenset(
@@ -89,6 +90,41 @@ def doubts_of(roots: Sequence[Root], target: Path) -> list[str]:
         if target.is_relative_to(root.absolute):
             doubts.append(f"{target} is inside the root {text}: later captures will list it")
     return doubts
+
+
+def aliases_of(
+    roots: Sequence[Root], states: Iterable[ProcessState]
+) -> tuple[tuple[Path, Path], ...]:
+    """Return other names of roots, each with its root: by links, and as processes see them.
+
+    A process in a container has other mounts, or another root: it names the files of a root below
+    the point where it has them mounted.
+    """
+    own = load_mountinfo()
+    found = {root.alias: root.absolute for root in roots if root.alias}
+    for state in states:
+        mounts = parse_mountinfo(state.mountinfo)
+        for root in roots:
+            for name in _names_of(root.absolute, state.root, mounts, own):
+                if name not in (root.absolute, Path("/")):
+                    found.setdefault(name, root.absolute)
+    return tuple(found.items())
+
+
+def _names_of(
+    absolute: Path, root: str, mounts: Sequence[Mount], own: Sequence[Mount]
+) -> Iterator[Path]:
+    if root != "/" and absolute.is_relative_to(root):
+        yield Path("/") / absolute.relative_to(root)
+    here = mount_of(PurePosixPath(absolute), own)
+    if here is None:
+        return
+    inside = PurePosixPath(here.root) / absolute.relative_to(here.point)
+    for mount in mounts:
+        if mount.device == here.device and inside.is_relative_to(mount.root):
+            name = PurePosixPath(mount.point) / inside.relative_to(mount.root)
+            if mount_of(name, mounts) == mount:  # no other one is mounted over it
+                yield Path(name)
 
 
 def _alias(path: Path, absolute: Path) -> Path | None:

@@ -120,3 +120,51 @@ def test_calls_under_way_when_a_recording_begins_and_ends_are_told(shell: Shell)
     counts = load(shell)["counts"]
     assert counts["ops"] == {"inherit": 2, "flock": 1, "stat": 1}
     assert counts["calls_cut"] == {"cut by the end of the log": 1}
+
+
+INSIDE = """
+import os, time
+os.chdir("/")
+file = os.open(ROOT + "/log", os.O_CREAT | os.O_RDWR)
+os.write(file, b"0123456789")
+open(READY, "w").close()
+while not os.path.exists(GO):
+    time.sleep(0.01)
+os.pread(file, 7, 0)
+os.stat(ROOT + "/log")
+os.mkdir(ROOT + "/made")
+"""
+
+
+@pytest.mark.parametrize("way", ["mounts", "chroot"])
+def test_a_running_program_may_name_the_files_of_a_root_otherwise(shell: Shell, way: str) -> None:
+    (shell.home / "root").mkdir()
+    (shell.home / "inside").mkdir()
+    names = {name.upper(): str(shell.home / name) for name in ("ready", "go")}
+    words: tuple[str, ...] = ()
+    if way == "mounts":
+        names["ROOT"] = str(shell.home / "inside")
+        words = ("unshare", "--mount", "sh", "-c", 'mount --bind root inside && exec "$0" "$@"')
+    else:
+        names = {"READY": "/ready", "GO": "/go", "ROOT": "/root"}
+    script = "\n".join(f"{name} = {text!r}" for name, text in names.items())
+    if way == "chroot":
+        script = f"import os\nos.chroot({str(shell.home)!r})\n{script}"
+    program = (*words, sys.executable, "-S", "-E", "-c", script + INSIDE)
+    with subprocess.Popen(program, cwd=shell.home) as service:
+        try:
+            until((shell.home / "ready").exists)
+            process = shell.start(
+                *("capture", "--recorder", "ebpf", "-o", "trace", "--root", "root"),
+                *("-p", str(service.pid)),
+                within=("setsid",),
+            )
+            until(lambda: [*shell.home.glob(".trace.capture-*/log.bpf")])
+            time.sleep(1)
+            (shell.home / "go").touch()
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+        finally:
+            service.kill()
+    ops = load(shell)["counts"]["ops"]
+    assert (ops["inherit"], ops["pread"], ops["stat"], ops["mkdir"]) == (1, 1, 1, 1)
