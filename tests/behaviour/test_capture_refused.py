@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,26 +59,64 @@ def test_without_a_description_of_the_kernel_it_says_so(shell: Shell) -> None:
     assert "the kernel does not describe itself (/sys/kernel/btf/vmlinux is missing)" in said
 
 
-def test_an_ordinary_user_is_refused(tmp_path: Path) -> None:
-    """Nobody may have the interpreter: it is another user in a child of this process."""
+def said_by(recorder: EbpfRecorder, prepare: Callable[[], object]) -> str:
+    """Ask a recorder whether it works, in a child of this process that was prepared."""
     reads, writes = os.pipe()
     child = os.fork()
     if child == 0:
-        os.setgroups([])
-        os.setgid(65534)
-        os.setuid(65534)
         try:
-            EbpfRecorder(tmp_path, 1).check()
+            prepare()
+            recorder.check()
             os.write(writes, b"it works")
         except TracerError as error:
             os.write(writes, f"{error}\n{error.hint}".encode())
-        os._exit(0)
+        finally:
+            os._exit(0)
     os.close(writes)
     with os.fdopen(reads) as pipe:
         said = pipe.read()
     os.waitpid(child, 0)
+    return said
+
+
+def test_an_ordinary_user_is_refused(tmp_path: Path) -> None:
+    def become_nobody() -> None:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+    said = said_by(EbpfRecorder(tmp_path, 1), become_nobody)
     assert "eBPF cannot be used: Operation not permitted" in said
     assert "CAP_BPF and CAP_PERFMON" in said
+
+
+@pytest.fixture
+def small_group() -> Iterator[Path]:
+    """A control group of 100 MB, in whichever version there is."""
+    groups = Path("/sys/fs/cgroup")
+    first = (groups / "memory/memory.limit_in_bytes").exists()
+    group = (groups / "memory" if first else groups) / f"replayer-test-{os.getpid()}"
+    limit = group / ("memory.limit_in_bytes" if first else "memory.max")
+    try:
+        group.mkdir()
+        if not limit.exists():
+            pytest.skip("no control groups that limit memory")
+        limit.write_text("100M")
+        yield group
+    except OSError as error:
+        pytest.skip(str(error))
+    finally:
+        with suppress(OSError):
+            group.rmdir()
+
+
+def test_a_ring_that_memory_has_no_room_for_is_refused(tmp_path: Path, small_group: Path) -> None:
+    def move() -> None:
+        (small_group / "cgroup.procs").write_text(str(os.getpid()))
+
+    said = said_by(EbpfRecorder(tmp_path, 1, 512 * RING_BYTES), move)
+    assert "eBPF cannot be used: Cannot allocate memory" in said
+    assert "needed: more memory for its ring" in said
 
 
 def test_a_process_that_has_ended_is_named(shell: Shell) -> None:

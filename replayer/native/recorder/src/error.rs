@@ -61,7 +61,7 @@ impl RecorderError {
                  and a kernel that is not locked down for confidentiality"
             }
             Some(libc::ENOMEM | libc::E2BIG) => {
-                "a smaller ring, or a higher limit of locked memory (ulimit -l)"
+                "more memory for its ring: a higher limit of the control group, or of locked memory (ulimit -l)"
             }
             _ => "Linux 5.14 or later with BTF, for x86-64",
         };
@@ -88,7 +88,7 @@ mod tests {
                 "Operation not permitted",
                 "CAP_BPF and CAP_PERFMON",
             ),
-            (libc::ENOMEM, "Cannot allocate memory", "a smaller ring"),
+            (libc::ENOMEM, "Cannot allocate memory", "more memory for its ring"),
             (
                 libc::EINVAL,
                 "Invalid argument",
