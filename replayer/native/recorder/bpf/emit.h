@@ -7,7 +7,8 @@
 #define NUMBERS 48
 #define BESIDE 32
 #define SHORT 128
-#define LONG 4096
+#define LONG 4104
+#define PATH_BYTES 4096 /* of the longest path, with its end: PATH_MAX */
 
 INLINE struct record *begin(struct task_state *s, u32 task, u64 room, u8 kind)
 {
@@ -254,7 +255,7 @@ INLINE u32 put_path(struct record *r, char *to, u32 room, u64 from, u8 flags)
 		r->flags |= flags & (PATH_FAULT | SECOND_FAULT);
 		return 0;
 	}
-	if (length >= room)
+	if (length >= room || length > PATH_BYTES)
 		return room;
 	return length - 1;
 }
