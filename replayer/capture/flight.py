@@ -197,6 +197,8 @@ class FlightRecorder:
                 attach_families(self._recording, self._plan.pids)
                 self._say_begin()
                 self._record(door, inbox)
+            except RuntimeError as error:
+                raise refusal_of(error) from None
             finally:
                 self._recording.finish()
                 self._progress.clear()
@@ -267,9 +269,13 @@ class FlightRecorder:
         kept = format_about(dump.flight.kept_ns / 1e9)
         say(f"{reason}: writing the last {kept} as {dump.target}")
         for call in dump.flight.pending:
-            if call.lasted_ns >= self._pending_ns:
+            if call.lasted_ns >= self._pending_ns and self._is_of_root(call):
                 say(f"  not returned: {_described(call)}")
         self._writer.put(dump)
+
+    def _is_of_root(self, call: SlowCall) -> bool:
+        path = call.path
+        return path is None or any(Path(path).is_relative_to(root) for root in self._plan.roots)
 
     @property
     def _pending_ns(self) -> int:
@@ -287,7 +293,10 @@ class FlightRecorder:
         staging = make_staging(target, self._plan.roots)
         try:
             written: _Written = json.loads(self._recording.dump(staging.logs[-1]))
-        except (RuntimeError, OSError) as error:
+        except RuntimeError as error:
+            staging.remove()
+            raise refusal_of(error) from None
+        except OSError as error:
             staging.remove()
             raise OutsideError(str(error)) from error
         order = self._plan.order

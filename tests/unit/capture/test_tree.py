@@ -4,6 +4,7 @@ import lzma
 import os
 import re
 import stat
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -149,3 +150,20 @@ def test_memory_does_not_grow_with_the_tree(tmp_path: Path) -> None:
     for number in range(4000):
         (root / f"directory-with-a-longer-name-{number}").mkdir()
     assert peak() < small + 200_000
+
+
+def test_what_has_changed_since_is_listed_as_not_known(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "old").mkdir(parents=True)
+    (root / "old/file").touch()
+    (root / "grown").touch()
+    since_ns = time.time_ns() + 10**8
+    time.sleep(0.2)
+    (root / "grown").write_text("more")
+    (root / "new").touch()
+    listing = Listing((), lambda _: None, since_ns)
+    (result,) = list_tree(check_roots([root]), listing, tmp_path / "tree")
+    lines = lzma.decompress((tmp_path / "tree").read_bytes()).splitlines()[1:]
+    kinds = dict(line.split(b"\t")[:2] for line in lines)
+    assert kinds == {b".": b"u", b"old": b"d", b"old/file": b"f", b"grown": b"m", b"new": b"m"}
+    assert result.changed == 3

@@ -22,6 +22,8 @@ const IDLE: Duration = Duration::from_millis(5);
 const BUSY: Duration = Duration::from_millis(1);
 /// Records taken from the ring before others may have their turn (chosen: some ms).
 const AT_ONCE: usize = 20_000;
+/// So often at most the ring is emptied until nothing more comes (chosen: it holds a tenth of that).
+const MOST_TURNS: usize = 100;
 /// So many looks at open files fall into what is kept (chosen), each at least, and at most, so long after the one before.
 const LOOKS: u64 = 5;
 const LEAST_NS: u64 = 1_000_000_000;
@@ -92,12 +94,14 @@ impl Keeper {
 
     /// Take all of the ring, and return a time before which there is nothing more in it.
     fn take_all(&mut self) -> u64 {
-        loop {
-            let now = now_ns(libc::CLOCK_MONOTONIC);
+        let mut now = now_ns(libc::CLOCK_MONOTONIC);
+        for _ in 0..MOST_TURNS {
             if self.take(AT_ONCE) == 0 {
-                return now;
+                break;
             }
+            now = now_ns(libc::CLOCK_MONOTONIC);
         }
+        now
     }
 }
 
@@ -268,10 +272,14 @@ impl FlightRecorder {
     /// # Errors
     /// The kernel refuses, the file cannot be written, or nothing is kept.
     pub fn dump(&mut self, path: &Path) -> Result<Dump, RecorderError> {
-        let pending = self.pending()?;
+        self.pending()?;
         let now = now_ns(libc::CLOCK_MONOTONIC);
         let log = self.keeper().records.log();
-        let log = log.ok_or(RecorderError::Ended)?;
+        let mut log = log.ok_or_else(|| {
+            let reason = "nothing is kept: the latest calls did not fit into the memory";
+            RecorderError::unusable(reason, "a larger --limit")
+        })?;
+        log.drop_returned();
         let records = write(&log, path, now).map_err(|source| RecorderError::File {
             path: path.to_owned(),
             source,
@@ -282,7 +290,8 @@ impl FlightRecorder {
             begin_ns: log.begin_ns,
             kept_ns: now.saturating_sub(log.begin_ns),
             records,
-            pending: pending
+            pending: log
+                .pending()
                 .iter()
                 .filter_map(|bytes| slow_call(&Record::read(bytes)?))
                 .collect(),

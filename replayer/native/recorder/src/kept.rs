@@ -4,7 +4,7 @@
 //! else. So the oldest segment goes as a whole, as soon as those behind it reach back far enough.
 
 use replayer_trace::bpf::{Record, RecordKind, attached_record, begin_at, end_record, set_turn};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::io::{Error, Write};
 use std::sync::Arc;
 
@@ -110,10 +110,9 @@ impl KeptRecords {
         }
         if !self.is_broken
             && let Some(segment) = self.segments.back_mut()
+            && segment.push(bytes)
         {
-            if segment.push(bytes) {
-                self.hold_to_bytes();
-            }
+            self.hold_to_bytes();
         }
     }
 
@@ -258,6 +257,38 @@ impl KeptLog {
         self.segments.first().map_or(&[], |first| &first.places)
     }
 
+    /// The calls that have not returned.
+    pub(crate) fn pending(&self) -> &[Vec<u8>] {
+        &self.pending
+    }
+
+    /// Each record, and the number of its segment.
+    fn records(&self) -> impl Iterator<Item = (usize, &[u8])> {
+        self.segments
+            .iter()
+            .enumerate()
+            .flat_map(|(number, segment)| {
+                let full = segment.chunks.iter().map(|chunk| &***chunk);
+                let chunks = full.chain([&*segment.last]);
+                chunks
+                    .flat_map(records_of)
+                    .map(move |record| (number, record))
+            })
+    }
+
+    /// Drop calls that returned while it was asked which have not.
+    pub(crate) fn drop_returned(&mut self) {
+        let key = |bytes: &[u8]| Record::read(bytes).map(|one| (one.task, one.start_ns));
+        let mut open: HashSet<_> = self.pending.iter().filter_map(|bytes| key(bytes)).collect();
+        for (_, bytes) in self.records() {
+            if Record::read(bytes).is_some_and(|record| record.kind == RecordKind::Call) {
+                key(bytes).map(|key| open.remove(&key));
+            }
+        }
+        self.pending
+            .retain(|bytes| key(bytes).is_some_and(|key| open.contains(&key)));
+    }
+
     /// Write the records; return how many there are.
     pub(crate) fn write(&self, out: &mut dyn Write, now_ns: u64) -> Result<u64, Error> {
         let mut turns = Turns::default();
@@ -269,29 +300,16 @@ impl KeptLog {
         for &(task, process) in threads {
             turns.write(out, &mut attached_record(task, process, self.begin_ns))?;
         }
-        for (number, segment) in self.segments.iter().enumerate() {
-            for chunk in segment
-                .chunks
-                .iter()
-                .map(|chunk| &***chunk)
-                .chain([&*segment.last])
-            {
-                for bytes in records_of(chunk) {
-                    let kind = Record::read(bytes).map(|record| record.kind);
-                    let is_look = matches!(kind, Some(RecordKind::File | RecordKind::Looked));
-                    if !is_look || number == 0 {
-                        let mut bytes = bytes.to_vec();
-                        begin_at(&mut bytes, self.begin_ns);
-                        turns.write(out, &mut bytes)?;
-                        count += 1;
-                    }
-                }
+        let pending = self.pending.iter().map(|bytes| (0, bytes.as_slice()));
+        for (segment, bytes) in self.records().chain(pending) {
+            let kind = Record::read(bytes).map(|record| record.kind);
+            let is_look = matches!(kind, Some(RecordKind::File | RecordKind::Looked));
+            if !is_look || segment == 0 {
+                let mut bytes = bytes.to_vec();
+                begin_at(&mut bytes, self.begin_ns);
+                turns.write(out, &mut bytes)?;
+                count += 1;
             }
-        }
-        for bytes in &self.pending {
-            let mut bytes = bytes.clone();
-            begin_at(&mut bytes, self.begin_ns);
-            turns.write(out, &mut bytes)?;
         }
         out.write_all(&end_record(now_ns, [0; 3]))?;
         Ok(count)
@@ -449,6 +467,13 @@ mod tests {
             (RecordKind::Pending, 5, 100),
         ];
         assert_eq!(written(&kept), expected);
+        let mut log = kept.log().unwrap();
+        log.drop_returned();
+        assert_eq!(log.pending().len(), 1);
+        kept.take(&call(5, 60, 80));
+        let mut log = kept.log().unwrap();
+        log.drop_returned();
+        assert!(log.pending().is_empty());
         kept.forget_pending();
         assert_eq!(kept.pending().count(), 0);
     }

@@ -80,17 +80,11 @@ impl CallLimit {
 
     /// What a record tells of a call that took too long, if it is about a file that is meant.
     pub(crate) fn look_at(&self, bytes: &[u8]) -> Option<SlowCall> {
-        let record = Record::read(bytes)?;
-        let call = slow_call(&record)?;
-        let is_meant = match &call.path {
-            Some(path) => {
-                let path = Path::new(OsStr::from_bytes(path));
-                self.roots.iter().any(|root| path.starts_with(root))
-            }
-            // Its descriptor has gone already.
-            None if call.name == "close" => true,
-            None => letters_of(record.number).is_some_and(|letters| letters.contains(&b's')),
-        };
+        let call = slow_call(&Record::read(bytes)?)?;
+        let is_meant = call.path.as_ref().is_none_or(|path| {
+            let path = Path::new(OsStr::from_bytes(path));
+            self.roots.iter().any(|root| path.starts_with(root))
+        });
         is_meant.then_some(call)
     }
 }
@@ -110,12 +104,7 @@ fn is_meant(word: &str, name: &str, letters: &[u8]) -> bool {
     stem == word || stem.strip_suffix("at") == Some(word)
 }
 
-fn letters_of(number: u16) -> Option<&'static [u8]> {
-    let (_, letters) = call_names().nth(usize::from(number))??;
-    Some(letters)
-}
-
-/// What a record of a call tells, and /proc beside it.
+/// What a record of a call tells, and /proc beside it. None where it is about no file.
 pub(crate) fn slow_call(record: &Record<'_>) -> Option<SlowCall> {
     let (name, letters) = call_names().nth(usize::from(record.number))??;
     let is_pending = record.kind == RecordKind::Pending;
@@ -126,11 +115,14 @@ pub(crate) fn slow_call(record: &Record<'_>) -> Option<SlowCall> {
         let path = letters.contains(&b's').then(|| record.path.to_vec());
         (is_first.then(|| record.number_at(0)), path)
     };
-    Some(SlowCall {
+    let path = whereabouts(record.task, descriptor, path);
+    // The descriptor of a close has gone already.
+    let is_of_file = path.is_some() || letters.contains(&b's') || name == "close";
+    is_of_file.then_some(SlowCall {
         task: record.task,
         name,
         lasted_ns: record.duration_ns,
-        path: whereabouts(record.task, descriptor, path),
+        path,
         is_pending,
     })
 }

@@ -126,3 +126,25 @@ fn a_directory_that_the_trace_made_gets_none() {
     let log = format!("mkdir(\"/r/d\", 0755) = 0\n{}", listing(&[5, 0]));
     assert_eq!(repairs(&asked(&log).import()), (0, 0));
 }
+
+#[test]
+fn what_a_manifest_leaves_open_is_told_by_calls() {
+    // Of a directory with other names before, or with a file that may not have been there, no name is known to be free.
+    let log = "openat(AT_FDCWD, \"/r/d/new\", O_RDWR|O_CREAT, 0600) = 4\n\
+               read(4, \"abc\"..., 10) = 3\n";
+    for (rows, first) in [
+        (".\td\t0\t755\t\nd\td\t0\t755\t\n", None),
+        (".\td\t0\t755\t\nd\tu\t0\t755\t\n", Some("r/d/new f 3")),
+        (
+            ".\td\t0\t755\t\nd\td\t0\t755\t\nd/new\tm\t9\t600\t\n",
+            Some("r/d/new f 3"),
+        ),
+        (
+            ".\td\t0\t755\t\nd\td\t0\t755\t\nd/a\\tb\tM\t9\t600\t\n",
+            Some("r/d/new f 3"),
+        ),
+    ] {
+        let trace = asked(log).manifest(rows).import();
+        assert_eq!(below_d(&trace).first().map(String::as_str), first, "{rows}");
+    }
+}
