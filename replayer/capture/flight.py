@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -20,7 +20,7 @@ from replayer import _native
 from replayer.capture.dump_door import Asking, DumpDoor
 from replayer.capture.ebpf import RESERVE_BYTES, RING_BYTES, attach_families, refusal_of
 from replayer.capture.order import FlightOrder
-from replayer.capture.processes import ProcessState, read_command
+from replayer.capture.processes import ProcessState, read_at
 from replayer.capture.progress import Progress, say
 from replayer.capture.sidecar import FlightState, SlowCall, TimeState
 from replayer.capture.signals import Inbox
@@ -95,6 +95,7 @@ class FlightPlan:
         pids: The processes.
         target: The first trace; later ones have a number behind its name.
         roots: Directories that are recorded.
+        names: All names that these have, for processes in containers too.
         compile: Makes a trace.
         way_to_compile: The command that does it later.
     """
@@ -103,11 +104,12 @@ class FlightPlan:
     pids: Sequence[int]
     target: Path
     roots: Sequence[Path]
+    names: Sequence[Path]
     compile: Callable[[Dump], None]
     way_to_compile: Callable[[Dump], str]
 
 
-def open_flight(order: FlightOrder, roots: Sequence[Path]) -> _native.FlightRecording:
+def open_flight(order: FlightOrder, names: Sequence[Path]) -> _native.FlightRecording:
     """Load the probe and set memory apart. Nobody is recorded yet.
 
     Raises:
@@ -115,7 +117,7 @@ def open_flight(order: FlightOrder, roots: Sequence[Path]) -> _native.FlightReco
         TracerError: eBPF cannot be used here.
     """
     _check_memory(order.limit_bytes)
-    when = None if order.when is None else (order.when.call, order.when.limit_ns, list(roots))
+    when = None if order.when is None else (order.when.call, order.when.limit_ns, list(names))
     try:
         return _native.FlightRecording((RING_BYTES, order.least_ns, order.limit_bytes), when)
     except ValueError as error:
@@ -275,7 +277,7 @@ class FlightRecorder:
 
     def _is_of_root(self, call: SlowCall) -> bool:
         path = call.path
-        return path is None or any(Path(path).is_relative_to(root) for root in self._plan.roots)
+        return path is None or any(Path(path).is_relative_to(root) for root in self._plan.names)
 
     @property
     def _pending_ns(self) -> int:
@@ -306,7 +308,7 @@ class FlightRecorder:
         return Dump(
             target=target,
             staging=staging,
-            states=tuple(map(_state_of, written["places"])),
+            states=tuple(_states_of(written["places"])),
             began=TimeState(wall_ns=written["begin_wall_ns"], monotonic_ns=written["begin_ns"]),
             flight=FlightState(
                 reason=reason,
@@ -339,17 +341,15 @@ class FlightRecorder:
         return self._writer.code
 
 
-def _state_of(place: _Place) -> ProcessState:
-    return ProcessState(
-        pid=place["process"],
-        process=place["process"],
-        command=read_command(place["process"]),
-        cwd=place["directory"],
-        root="",
-        umask=place["umask"],
-        descriptors=(),
-        mountinfo="",
-    )
+def _states_of(places: Sequence[_Place]) -> Iterator[ProcessState]:
+    """Yield processes; a table of mounts that is the first one's stands there alone."""
+    first = None
+    for place in places:
+        state = read_at(place["process"], place["directory"], place["umask"])
+        if first == state.mountinfo:
+            state = state.model_copy(update={"mountinfo": ""})
+        first = first or state.mountinfo
+        yield state
 
 
 def _described(call: SlowCall) -> str:

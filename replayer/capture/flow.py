@@ -36,8 +36,10 @@ from replayer.capture.order import (
 from replayer.capture.processes import (
     ProcessState,
     ancestors_of,
+    families_of,
     is_running,
     read_own_state,
+    read_state,
 )
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recorder import Recorded, Recorder
@@ -240,7 +242,10 @@ def _fly(job: _Capture, what: Attach, order: FlightOrder) -> int:
     """Keep the latest calls, and make traces of them on demand."""
     try:
         check_processes(what.pids)
-        recording = open_flight(order, [root.absolute for root in job.roots])
+        roots = [root.absolute for root in job.roots]
+        aliases = aliases_of(job.roots, read_state(families_of(what.pids)))
+        names = [*roots, *(name for name, _ in aliases)]
+        recording = open_flight(order, names)
         measured = job.recorder.calibrate("attached")
         began_s = time.monotonic()
         begun = _Begun(job, _look(job, (), measured), time.monotonic() - began_s)
@@ -248,7 +253,8 @@ def _fly(job: _Capture, what: Attach, order: FlightOrder) -> int:
             order=order,
             pids=what.pids,
             target=job.target,
-            roots=[root.absolute for root in job.roots],
+            roots=roots,
+            names=names,
             compile=lambda dump: _compile_dump(begun, dump),
             way_to_compile=lambda dump: way_to_compile(
                 dump.staging, dump.target, _known(job, dump.states), job.recorder.log_format

@@ -9,6 +9,7 @@ import stat
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from replayer.errors import ReplayerError
@@ -27,7 +28,7 @@ __all__ = [
     "has_ended",
     "is_running",
     "processes_of_group",
-    "read_command",
+    "read_at",
     "read_descriptors",
     "read_own_state",
     "read_state",
@@ -194,13 +195,27 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def read_command(pid: int) -> tuple[str, ...]:
-    """Return the words that a process was started with; none if it has ended."""
-    try:
-        words = (PROC / str(pid) / "cmdline").read_bytes().decode(errors="backslashreplace")
-    except OSError:
-        return ()
-    return tuple(words.rstrip("\0").split("\0"))
+def read_at(pid: int, cwd: str, umask: str) -> ProcessState:
+    """Return the state of a process that is known to have been somewhere; no mount is asked.
+
+    What else it has it still has, or it has ended and nothing more is known of it.
+    """
+    folder = PROC / str(pid)
+    words = root = table = ""
+    with suppress(OSError):
+        words = (folder / "cmdline").read_bytes().decode(errors="backslashreplace")
+        root = printable(os.readlink(folder / "root"))  # noqa: PTH115 - as the kernel says it
+        table = (folder / "mountinfo").read_bytes().decode(errors="backslashreplace")
+    return ProcessState(
+        pid=pid,
+        process=pid,
+        command=tuple(words.rstrip("\0").split("\0")),
+        cwd=cwd,
+        root=root or "/",
+        umask=umask,
+        descriptors=(),
+        mountinfo=table,
+    )
 
 
 def _read_thread(process: int, thread: int) -> ProcessState | None:

@@ -1,6 +1,5 @@
 """``replayer capture --ring``: the latest calls of a program, written on demand, replayed."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,11 +8,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.behaviour.probed import needs_probe
+from tests.behaviour.probed import load, needs_probe, until
 from tests.behaviour.shell import Done, Shell
 
 pytestmark = needs_probe
@@ -57,13 +55,6 @@ while not os.path.exists("../stop") and (name == "parent" or os.getppid() == par
     if name == "parent" and os.path.exists("../hang"):
         os.close(os.open("fifo", os.O_RDONLY))
 """
-
-
-def until(holds: Any) -> None:  # noqa: ANN401 - a question
-    deadline = time.monotonic() + 120
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -130,10 +121,6 @@ def recorded(shell: Shell, *words: str) -> Iterator[Flight]:
         finally:
             flight.process.kill()
             flight.process.wait()
-
-
-def load(shell: Shell, name: str) -> Any:  # noqa: ANN401 - JSON
-    return json.loads((shell.home / name).read_text())
 
 
 def replays_as_recorded(shell: Shell, trace: str) -> Done:

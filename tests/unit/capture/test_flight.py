@@ -12,6 +12,7 @@ import pytest
 from replayer.capture import flight, flow
 from replayer.capture.dump_door import DumpDoor, ask_for_dump
 from replayer.capture.order import CallLimit, FlightOrder
+from replayer.capture.staging import Staging
 from replayer.capture.tree import Listed
 from replayer.errors import OutsideError, ReplayerError
 
@@ -94,7 +95,7 @@ def _begun(tmp_path: Path) -> tuple[Any, Any]:
     job = Facts(
         roots=(Facts(absolute=Path("/srv")),),
         order=Facts(exclude=()),
-        staging=flow.Staging(first),
+        staging=Staging(first),
     )
     begun = Facts(job=job, before=Facts(listed=(Listed(entries=7),)), listed_s=0)
-    return begun, Facts(staging=flow.Staging(second), began=Facts(wall_ns=1))
+    return begun, Facts(staging=Staging(second), began=Facts(wall_ns=1))
