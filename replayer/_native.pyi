@@ -428,6 +428,7 @@ class ProbeRecording:
     """File calls, told by a probe in the kernel (RuntimeError: why it cannot be, what it needs)."""
 
     def __new__(cls, path: str | PathLike[str], ring_bytes: int, limit_bytes: int) -> Self: ...
+    def restart(self, path: str | PathLike[str], limit_bytes: int) -> None: ...  # after finish
     def arm(self) -> None: ...  # for the next process that this thread starts, and descendants
     def attach_to(self, processes: Sequence[int]) -> None: ...
     def progress(self) -> str: ...  # JSON: records, bytes, lost, live, is_full, trouble

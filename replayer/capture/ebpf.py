@@ -39,13 +39,6 @@ class Attaching(Protocol):
         """Record them, and all that descends from them."""
 
 
-def _open(path: str | Path, ring_bytes: int, limit_bytes: int) -> _native.ProbeRecording:
-    try:
-        return _native.ProbeRecording(path, ring_bytes, limit_bytes)
-    except RuntimeError as error:
-        raise refusal_of(error) from None
-
-
 def refusal_of(error: RuntimeError) -> TracerError:
     """Return the refusal that tells why the probe cannot be used, and what it needs."""
     reason, need = error.args
@@ -91,10 +84,9 @@ class ProbeLog:
         self._has_stopped = False
         self._is_short_of_room = False
 
-    def open(self, ring_bytes: int) -> _native.ProbeRecording:
-        """Begin to write it."""
-        self._recording = _open(self.path, ring_bytes, self.limit_bytes)
-        return self._recording
+    def follow(self, recording: _native.ProbeRecording) -> None:
+        """Look after the recording that writes it."""
+        self._recording = recording
 
     def _progress(self) -> _RecordingState | None:
         if self._recording is None:
@@ -112,8 +104,10 @@ class ProbeLog:
     @property
     def is_full(self) -> bool:
         """Whether no more of it is kept."""
+        if self.trouble is not None or self._is_short_of_room:
+            return True
         progress = self._progress()
-        return self._is_short_of_room or (progress is not None and progress["is_full"])
+        return progress is not None and progress["is_full"]
 
     @property
     def reason(self) -> str:
@@ -135,8 +129,12 @@ class ProbeLog:
         if progress is None or self._has_stopped:
             return
         self.trouble = progress["trouble"]
-        room = os.statvfs(self.path.parent)
-        self._is_short_of_room = room.f_bavail * room.f_frsize < RESERVE_BYTES
+        try:
+            self.path.stat()  # somebody may have removed it
+            room = os.statvfs(self.path.parent)
+            self._is_short_of_room = room.f_bavail * room.f_frsize < RESERVE_BYTES
+        except OSError as error:
+            self.trouble = error.strerror or type(error).__name__
         if self.is_full:
             self.stop()
 
@@ -193,7 +191,10 @@ class _Detacher:
 
     def tick(self) -> bool:
         """Go on until somebody ends it, or its log is full."""
-        return not self._has_ended and not self._log.is_full
+        if self._log.is_full and not self._has_ended:
+            say(f"the log {self._log.reason}: detaching")
+            self._has_ended = True
+        return not self._has_ended
 
 
 class EbpfRecorder:
@@ -206,6 +207,7 @@ class EbpfRecorder:
 
     def __init__(self, folder: Path, limit_bytes: int, ring_bytes: int = RING_BYTES) -> None:
         self._ring_bytes = ring_bytes
+        self._probe: _native.ProbeRecording | None = None
         self.log = ProbeLog(folder / "log.bpf", limit_bytes)
 
     def check(self) -> None:
@@ -214,7 +216,23 @@ class EbpfRecorder:
         Raises:
             TracerError: It cannot be used: why, and what would be needed.
         """
-        _open(_NOWHERE, self._ring_bytes, _ENOUGH).finish()
+        self._begin(_NOWHERE, _ENOUGH).finish()
+
+    def _begin(self, path: str | Path, limit_bytes: int) -> _native.ProbeRecording:
+        """Begin a recording; the probe is loaded once, and attached for each."""
+        try:
+            if self._probe is None:
+                self._probe = _native.ProbeRecording(path, self._ring_bytes, limit_bytes)
+            else:
+                self._probe.restart(path, limit_bytes)
+        except RuntimeError as error:
+            raise refusal_of(error) from None
+        return self._probe
+
+    def _begin_log(self) -> _native.ProbeRecording:
+        recording = self._begin(self.log.path, self.log.limit_bytes)
+        self.log.follow(recording)
+        return recording
 
     def calibrate(self, _: Literal["command", "attached"]) -> Calibration | None:
         """Measure what it adds to each call."""
@@ -222,7 +240,7 @@ class EbpfRecorder:
 
     @contextmanager
     def _record_nowhere(self) -> Iterator[Callable[[], None]]:
-        recording = _open(_NOWHERE, self._ring_bytes, _ENOUGH)
+        recording = self._begin(_NOWHERE, _ENOUGH)
         try:
             yield recording.arm
         finally:
@@ -234,7 +252,7 @@ class EbpfRecorder:
         Raises:
             LostLogError: What was recorded could not be written.
         """
-        recording = self.log.open(self._ring_bytes)
+        recording = self._begin_log()
         remarks: list[str] = []
         recording.arm()
         with subprocess.Popen(  # noqa: S603 - the user's own words
@@ -252,7 +270,7 @@ class EbpfRecorder:
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
         """Record running processes and their descendants, until they end or somebody ends it."""
         states = read_state(families_of(pids))
-        attach_families(self.log.open(self._ring_bytes), pids)
+        attach_families(self._begin_log(), pids)
         watch = Watch(self.log, inbox, progress)
         wait_for_end(lambda: not self.log.live(), watch, _Detacher(self.log))
         remarks: list[str] = []

@@ -64,6 +64,8 @@ from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
 
+_NAMES = {"ebpf": "eBPF", "strace": "strace"}
+
 
 def check_processes(pids: Sequence[int]) -> None:
     """Make sure that processes can be recorded.
@@ -135,7 +137,7 @@ def capture(order: CaptureOrder) -> int:
 
     Raises:
         ReplayerError: What was asked cannot be meant, or the recording could not be compiled.
-        TracerError: strace is missing, too old or not permitted.
+        TracerError: The recorder cannot be used here.
     """
     directory = Path.cwd()
     target = Path(os.path.realpath(order.target.parent)) / order.target.name
@@ -161,28 +163,27 @@ def capture(order: CaptureOrder) -> int:
 
 
 def choose_recorder(order: CaptureOrder, folder: Path) -> Recorder:
-    """Return what records, with its log in a folder.
+    """Return what records, with its log in a folder: eBPF where it can be used, if none is named.
 
     Raises:
         TracerError: It cannot be used here.
     """
-    chosen = _find_best(order, folder) if order.recorder is RecorderChoice.AUTO else order.recorder
-    make = EbpfRecorder if chosen is RecorderChoice.EBPF else StraceRecorder
-    return make(folder, order.limit_bytes)
-
-
-def _find_best(order: CaptureOrder, folder: Path) -> RecorderChoice:
-    """Return what records best here, and say why."""
+    if order.recorder is RecorderChoice.STRACE:
+        return StraceRecorder(folder, order.limit_bytes)
+    probe = EbpfRecorder(folder, order.limit_bytes)
+    if order.recorder is RecorderChoice.EBPF or order.flight is not None:
+        return probe
     if isinstance(order.what, RecordedCommand) and order.what.rehearsals:
-        say("recording with strace: --rehearse corrects its pauses; those of eBPF need none")
-        return RecorderChoice.STRACE
-    try:
-        EbpfRecorder(folder, order.limit_bytes).check()
-    except TracerError as error:
-        say(f"recording with strace: {error} ({error.hint})")
-        return RecorderChoice.STRACE
-    say("recording with eBPF")
-    return RecorderChoice.EBPF
+        why_not = "--rehearse corrects its pauses; those of eBPF need no correction"
+    else:
+        try:
+            probe.check()
+        except TracerError as error:
+            why_not = f"{error} ({error.hint})"
+        else:
+            return probe
+    say(f"recording with strace: {why_not}")
+    return StraceRecorder(folder, order.limit_bytes)
 
 
 def _record(job: _Capture) -> _Done:
@@ -488,4 +489,5 @@ def _summary(job: _Capture, done: _Done, document: dict[str, Any]) -> str:
     then = "show it with: replayer show"
     if done.rehearsals is not None:
         then += ", then fit its pauses with: replayer fit"
-    return f"{job.target}: {events} events from {size} of log; {then}"
+    name = _NAMES[job.recorder.name]
+    return f"{job.target}: {events} events from {size} of log, recorded with {name}; {then}"

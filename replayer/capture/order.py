@@ -115,5 +115,5 @@ class CaptureOrder:
     limit_bytes: int = LIMIT_BYTES
     verbosity: Verbosity = Verbosity.PROGRESS
     note: str = ""
-    recorder: RecorderChoice = RecorderChoice.STRACE
+    recorder: RecorderChoice = RecorderChoice.AUTO
     flight: FlightOrder | None = None

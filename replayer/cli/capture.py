@@ -29,41 +29,43 @@ RING_BYTES = 256 * 10**6  # chosen: about 3 million calls
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 
 EXPLANATION = """\
-replayer lists the files below the roots, then runs the command under
-strace. The command keeps its input, output and exit status. Ctrl-C
-interrupts it as usual, and the recording until then is kept.
+replayer lists the files below the roots, then runs the command and
+records its file calls. The command keeps its input, output and exit
+status. Ctrl-C interrupts it as usual, and the recording until then is
+kept. TRACE/capture.json says which recorder made the trace.
 
 two recorders
-  --recorder ebpf has the kernel tell of each call and stops no
-  program. It needs Linux 5.14 with BTF on an x86-64, and CAP_BPF and
-  CAP_PERFMON (root has them). A recorded call takes 0.5 to 1
-  microsecond longer, a call of any other program 0.1 to 0.3. Pauses
-  are as they were, so --rehearse and 'replayer fit' are not needed. A
-  call that finds no room in the ring is counted, and the trace ends
-  before it. If this program is killed, the recording ends and the
-  recorded programs go on. Calls of 32-bit programs are not recorded.
+  eBPF is taken where it can be used. The kernel tells of each call,
+  and no program is stopped. It needs Linux 5.14 with BTF on an
+  x86-64, and CAP_BPF and CAP_PERFMON (root has them). A recorded call
+  takes 0.5 to 1 microsecond longer, a call of any other program 0.1
+  to 0.3. Pauses are as they were, so --rehearse and 'replayer fit'
+  are not needed. A call that finds no room in the ring is counted,
+  and the trace ends before it. If replayer is killed, the recording
+  ends and the recorded programs go on.
 
-  --recorder strace works for any user and kernel. What follows is
-  about strace. --recorder auto takes eBPF where it can be used, and
-  says why it cannot.
+  strace is taken otherwise, and one line says why and what eBPF
+  needs. It works for any user and kernel. It is also taken with
+  --rehearse. --recorder ebpf or --recorder strace takes that one, or
+  fails.
 
-what it costs
+what strace costs
   Each recorded call takes 10 to 30 microseconds longer, and more when
   all CPUs are busy. Calls with a file name or a descriptor are
   recorded, and starts and ends of processes. All other calls run at
-  full speed.
+  full speed. With -p, strace stops all calls of the processes,
+  recorded or not, until Ctrl-C.
 
   A program that makes only file calls on a fast local disk runs 5 to
   30 times as long. A program that computes or waits for a mount runs
   hardly longer. The overhead of strace on this machine is measured
   first, in 0.1 s, and subtracted from the trace.
 
+disk space
   The log takes about 110 bytes a call until it is compiled. It is
-  beside TRACE, or beside the root if TRACE is in a root. With -p,
-  strace stops all calls of the processes, recorded or not, until
-  Ctrl-C.
+  beside TRACE, or beside the root if TRACE is in a root.
 
-accuracy of its pauses
+accuracy of strace's pauses
   The overhead of strace between two calls varies by more than most
   programs compute there. --rehearse 20 first runs the command 20 times
   without strace, and reduces the pauses to the CPU time of these runs.
@@ -86,8 +88,8 @@ flight recorder
 what it does not record
   Reads and writes through mmap, io_uring or libaio: the trace counts
   them as blind spots. Contents of files: the trace has names, sizes
-  and results only. With -p and --keep-raw, the raw log has the first
-  256 bytes of each read and write.
+  and results only. With strace, -p and --keep-raw, the raw log has
+  the first 256 bytes of each read and write.
 
 more examples
   replayer capture -o copy --root site --rehearse 20 \\
@@ -123,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "on them are still recorded; repeatable",
     )
     parser.add_argument(
-        "--keep-raw", action="store_true", help="keep strace's log and the list in TRACE/raw"
+        "--keep-raw", action="store_true", help="keep the recorder's log and the list in TRACE/raw"
     )
     parser.add_argument(
         "--limit",
@@ -158,9 +160,9 @@ def _add_recorded(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recorder",
         choices=[choice.value for choice in RecorderChoice],
-        default=RecorderChoice.STRACE.value,
-        help="what records: eBPF, which stops no program, strace, or eBPF where it can be used "
-        "(default: strace)",
+        default=RecorderChoice.AUTO.value,
+        help="what records: eBPF, which stops no program; strace; or eBPF where it can be used and "
+        "strace otherwise (default: %(default)s)",
     )
     parser.add_argument(
         "--cgroup",
@@ -213,8 +215,8 @@ def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
         type=_parse_times,
         default=0,
         metavar="TIMES",
-        help="first run the command TIMES times without strace, to measure its elapsed and CPU "
-        "time (without input; its output is not shown)",
+        help="record with strace, and first run the command TIMES times without it, to measure its "
+        "elapsed and CPU time (without input; its output is not shown)",
     )
     parser.add_argument(
         "--prepare",

@@ -151,7 +151,8 @@ def _following(known: Mapping[int, int], wanted_ns: int) -> int:
 def _wanted(facts: TraceFacts) -> int:
     if facts.untraced_ns is None:
         message = f"{facts.name}: has no time of the command without the tracer"
-        raise ReplayerError(message, hint="capture it again with 'replayer capture --rehearse 20'")
+        hint = "capture it again with --rehearse 20; pauses recorded with eBPF need no fit"
+        raise ReplayerError(message, hint=hint)
     return facts.untraced_ns
 
 

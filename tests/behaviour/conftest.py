@@ -6,12 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.shell import Shell, Until, make_shell
+from tests.behaviour.shell import Shell, Until, make_shell, why_no_ebpf
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return make_shell(tmp_path)
+
+
+@pytest.fixture(params=["ebpf", "strace"])
+def recorder(request: pytest.FixtureRequest) -> str:
+    """Name each recorder that can be used here."""
+    name: str = request.param
+    if name == "ebpf" and why_no_ebpf():
+        pytest.skip(f"no eBPF here: {why_no_ebpf()}")
+    return name
 
 
 @pytest.fixture

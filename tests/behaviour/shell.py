@@ -1,5 +1,6 @@
 """The real command line in subprocesses, on temporary folders, with a scenario of its own."""
 
+import functools
 import json
 import os
 import re
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from replayer.capture.ebpf import EbpfRecorder
+from replayer.capture.refusal import TracerError
 from tests.behaviour.warmed import ForkedProcess
 
 TINY = """\
@@ -73,6 +76,16 @@ needs_setpriv = pytest.mark.skipif(
 COMMAND = ("-m", "replayer")
 PIPE_BYTES = 1 << 20
 """Room for what a page prints of all its runs: nobody reads it before the end; it would wait."""
+
+
+@functools.cache
+def why_no_ebpf() -> str:
+    """Return why eBPF cannot be used here; nothing if it can."""
+    try:
+        EbpfRecorder(Path(os.devnull), limit_bytes=1).check()
+    except TracerError as error:
+        return str(error)
+    return ""
 
 
 @dataclass(frozen=True)

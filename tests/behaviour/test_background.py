@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.behaviour.probe_records import HEAD_BYTES
 from tests.behaviour.shell import Process, Shell, Until
 from tests.behaviour.test_run_signals import is_measuring
 
@@ -46,8 +47,8 @@ def test_a_capture_of_a_service_that_a_script_began_in_the_background_ends_on_si
 ) -> None:
     words = ("capture", "-o", "trace", "--root", "root", "-p", str(sleeper.pid))
     process = shell.start(*words, within=SCRIPT)
-    log = ".trace.capture-*/log.strace"
-    until(lambda: any(path.stat().st_size for path in shell.home.glob(log)))
+    log = ".trace.capture-*/log.*"
+    until(lambda: any(path.stat().st_size > HEAD_BYTES for path in shell.home.glob(log)))
     _, err = interrupted(shell, process)
     assert process.returncode == 0, err
     assert json.loads((shell.home / "trace/trace.json").read_text())["counts"]["events"] > 0

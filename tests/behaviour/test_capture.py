@@ -1,4 +1,4 @@
-"""``replayer capture`` of commands: real strace, real files, witnesses that know what they did."""
+"""``replayer capture`` of commands: real files, and witnesses that know what they did."""
 
 import errno
 import json
@@ -16,7 +16,16 @@ import pytest
 
 from replayer.cli import main
 from replayer.measure.units import format_time_ns
-from tests.behaviour.shell import Done, Shell, compile_program, forbidding
+from tests.behaviour.probe_records import probed_calls
+from tests.behaviour.shell import (
+    IS_ROOT,
+    Done,
+    Shell,
+    compile_program,
+    forbidding,
+    needs_setpriv,
+    why_no_ebpf,
+)
 from tests.behaviour.strace_lines import whole_lines
 
 HERE = Path(__file__).parent
@@ -39,6 +48,18 @@ def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
 def capture(shell: Shell, *words: str | Path, trace: str = "trace", root: str = "root") -> Done:
     (shell.home / root).mkdir(exist_ok=True)
     return shell.run("capture", "-o", trace, "--root", root, *words)
+
+
+def records_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
+    """Return the same of a log of the probe."""
+    calls: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    inside: set[int] = set()
+    for call in probed_calls(log):
+        if b"/replayer/request/" in call.data:
+            inside ^= {call.task}
+        elif call.task in inside and call.name not in NOT_ANNOUNCED:
+            calls[call.task].append((call.name, call.result))
+    return dict(calls)
 
 
 def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
@@ -65,13 +86,14 @@ def witness(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compile_program("witness.c", tmp_path_factory.mktemp("witness") / "witness")
 
 
-@pytest.fixture(scope="module")
-def witnessed(
-    tmp_path_factory: pytest.TempPathFactory, witness: Path
-) -> tuple[Path, dict[int, list[tuple[str, int]]]]:
-    shell = Shell(tmp_path_factory.mktemp("witnessed"))
+Witnessed = tuple[Path, dict[int, list[tuple[str, int]]]]
+
+
+@pytest.fixture
+def witnessed(tmp_path: Path, witness: Path, recorder: str) -> Witnessed:
+    shell = Shell(tmp_path)
     account = shell.home / "account"
-    done = capture(shell, "--keep-raw", "--", witness, "root", account)
+    done = capture(shell, "--recorder", recorder, "--keep-raw", "--", witness, "root", account)
     assert done.code == 0, done.err
     told: dict[int, list[tuple[str, int]]] = defaultdict(list)
     for line in account.read_text().splitlines():
@@ -81,10 +103,13 @@ def witnessed(
 
 
 def test_a_log_holds_exactly_the_calls_that_a_witness_says_it_made(
-    witnessed: tuple[Path, dict[int, list[tuple[str, int]]]],
+    witnessed: Witnessed, recorder: str
 ) -> None:
     trace, told = witnessed
-    recorded = lines_between_markers(trace / "raw" / "log.strace.xz")
+    if recorder == "ebpf":
+        recorded = records_between_markers(trace / "raw" / "log.bpf.xz")
+    else:
+        recorded = lines_between_markers(trace / "raw" / "log.strace.xz")
     assert len(told) == 2
     for process, calls in told.items():
         plain = [call for call in recorded[process] if call[0] != "mmap"]
@@ -92,9 +117,7 @@ def test_a_log_holds_exactly_the_calls_that_a_witness_says_it_made(
     assert Counter(name for name, _ in recorded[min(told)])["mmap"] == 1
 
 
-def test_a_trace_holds_exactly_the_events_of_a_witness(
-    witnessed: tuple[Path, dict[int, list[tuple[str, int]]]],
-) -> None:
+def test_a_trace_holds_exactly_the_events_of_a_witness(witnessed: Witnessed) -> None:
     trace, told = witnessed
     document = load(trace)
     counts = document["counts"]
@@ -113,8 +136,8 @@ def test_a_trace_holds_exactly_the_events_of_a_witness(
     assert [request["label"] for request in document["requests"]].count("witness") == 1
 
 
-def test_threads_and_children_are_recorded_call_by_call(shell: Shell) -> None:
-    done = capture(shell, "--", sys.executable, HERE / "witness.py", "root")
+def test_threads_and_children_are_recorded_call_by_call(shell: Shell, recorder: str) -> None:
+    done = capture(shell, "--recorder", recorder, "--", sys.executable, HERE / "witness.py", "root")
     assert done.code == 0, done.err
     counts = load(shell.home / "trace")["counts"]
     made = json.loads(done.out)
@@ -177,11 +200,12 @@ print(os.times().user)
 """
 
 
-def test_the_cpu_time_of_a_command_is_noted_and_bounds_its_pauses(shell: Shell) -> None:
+def test_the_cpu_time_of_a_command_is_noted_and_bounds_the_pauses_of_strace(shell: Shell) -> None:
     used_ns = []
     for numbers in (0, 50_000):
         program = (sys.executable, "-c", COMPUTING.format(numbers=numbers))
-        done = capture(shell, "--", *program, trace=f"trace-{numbers}")
+        words = ("--recorder", "strace", "--", *program)
+        done = capture(shell, *words, trace=f"trace-{numbers}")
         facts = json.loads((shell.home / f"trace-{numbers}/capture.json").read_text())
         used_ns.append(facts["user_ns"])
         # The kernel tells it in hundredths of a second; the interpreter ends after it has looked.
@@ -212,10 +236,13 @@ def test_a_signal_that_ends_a_command_is_its_exit_status(shell: Shell) -> None:
     assert (shell.home / "trace/trace.json").exists()
 
 
-def test_output_that_the_shell_redirects_into_a_root_is_recorded(shell: Shell) -> None:
+def test_output_that_the_shell_redirects_into_a_root_is_recorded(
+    shell: Shell, recorder: str
+) -> None:
     (shell.home / "root").mkdir()
     with (shell.home / "root/out").open("wb") as out:
-        words = ["capture", "-o", "trace", "--root", "root", "--", "sh", "-c", "echo 1234"]
+        words = ["capture", "--recorder", recorder, "-o", "trace", "--root", "root"]
+        words += ["--", "sh", "-c", "echo 1234"]
         subprocess.run(
             [sys.executable, "-m", "replayer", *words],
             cwd=shell.home,
@@ -259,7 +286,7 @@ def test_several_roots_make_one_trace(shell: Shell) -> None:
 def test_what_strace_costs_is_measured_with_every_capture(shell: Shell) -> None:
     (shell.home / "root").mkdir()
     (shell.home / "root/a").write_text("a")
-    assert capture(shell, "--", "cat", "root/a").code == 0
+    assert capture(shell, "--recorder", "strace", "--", "cat", "root/a").code == 0
     calibration = load(shell.home / "trace")["calibration"]
     assert "measured at the capture" in calibration["method"]  # too few calls tell it themselves
     assert calibration["call_ns"] > 0
@@ -290,14 +317,15 @@ def test_a_root_may_be_named_by_a_link(shell: Shell) -> None:
     assert [root["name"] for root in document["roots"]] == ["real"]
 
 
-def test_a_log_over_its_limit_is_cut_and_the_command_goes_on(shell: Shell) -> None:
+def test_a_log_over_its_limit_is_cut_and_the_command_goes_on(shell: Shell, recorder: str) -> None:
     script = "import os\nfor n in range(20000): os.access('root', 0)\nprint('done')"
-    done = capture(shell, "--limit", "200kB", "--", sys.executable, "-c", script)
+    words = ("--recorder", recorder, "--limit", "200kB", "--", sys.executable, "-c", script)
+    done = capture(shell, *words)
     assert (done.code, done.out) == (0, "done\n")
     assert "recording stops" in done.err
     facts = json.loads((shell.home / "trace/capture.json").read_text())
-    assert 100_000 < facts["recorder"]["log_bytes"] <= 200_000
-    assert facts["recorder"]["cut_bytes"] > 1_000_000
+    assert 100_000 < facts["recorder"]["log_bytes"] <= 200_100  # and the record of its end
+    assert (facts["recorder"]["cut_bytes"] > 1_000_000) == (recorder == "strace")
     assert load(shell.home / "trace")["counts"]["lines_not_understood"] == 0
 
 
@@ -333,11 +361,17 @@ def test_what_cannot_be_meant_is_refused_and_leaves_nothing(
     assert sorted(shell.home.iterdir()) == before
 
 
-def run_with_path(shell: Shell, path: str, *before: str | Path) -> subprocess.CompletedProcess[str]:
+STRACE = ("--recorder", "strace")
+WITHOUT_EBPF = ("setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-all")
+
+
+def run_with_path(
+    shell: Shell, path: str, *before: str | Path, named: tuple[str, ...] = STRACE
+) -> subprocess.CompletedProcess[str]:
     (shell.home / "root").mkdir()
-    words = ["-m", "replayer", "capture", "-o", "trace", "--root", "root", "--", "/bin/true"]
+    words = ["-m", "replayer", "capture", "-o", "trace", "--root", "root", *named]
     return subprocess.run(
-        [*before, sys.executable, *words],
+        [*before, sys.executable, *words, "--", "/bin/true"],
         cwd=shell.home,
         env={**os.environ, "PATH": path},
         capture_output=True,
@@ -353,6 +387,52 @@ def test_without_strace_one_is_told_how_to_install_it(shell: Shell) -> None:
     assert "strace was not found" in done.stderr
     assert "apt install strace" in done.stderr
     assert "dnf install strace" in done.stderr
+
+
+@needs_setpriv
+def test_without_ebpf_one_line_says_why_and_what_it_needs_and_strace_records(shell: Shell) -> None:
+    before = WITHOUT_EBPF if IS_ROOT else ()
+    done = run_with_path(shell, os.environ["PATH"], *before, named=())
+    assert done.returncode == 0, done.stderr
+    said = done.stderr.splitlines()[0]
+    assert said.startswith("replayer: recording with strace: eBPF cannot be used: Operation not")
+    assert "needed: the capabilities CAP_BPF and CAP_PERFMON" in said
+    facts = json.loads((shell.home / "trace/capture.json").read_text())
+    assert facts["recorder"]["name"] == "strace"
+
+
+@needs_setpriv
+def test_without_ebpf_and_strace_one_is_told_of_both(shell: Shell) -> None:
+    setpriv = str(shutil.which("setpriv"))
+    before = (setpriv, *WITHOUT_EBPF[1:]) if IS_ROOT else ()
+    done = run_with_path(shell, "/nowhere", *before, named=())
+    assert done.returncode == 3
+    assert "CAP_BPF" in done.stderr
+    assert "apt install strace" in done.stderr
+    assert not (shell.home / "trace").exists()
+
+
+def test_with_ebpf_it_records_without_a_word_and_the_trace_says_so(shell: Shell) -> None:
+    if why_no_ebpf():
+        pytest.skip(f"no eBPF here: {why_no_ebpf()}")
+    done = capture(shell, "--", "ls", "root")
+    assert done.code == 0
+    assert done.err.startswith(f"replayer: {shell.home}/trace: "), done.err
+    assert "recorded with eBPF" in done.err
+    facts = json.loads((shell.home / "trace/capture.json").read_text())
+    assert facts["recorder"]["name"] == "ebpf"
+    assert load(shell.home / "trace")["origin"]["format"] == "bpf"
+
+
+def test_rehearsals_are_for_strace(shell: Shell) -> None:
+    done = capture(shell, "--rehearse", "1", "--", "ls", "root")
+    assert done.code == 0
+    assert "recording with strace: --rehearse corrects its pauses" in done.err
+    facts = json.loads((shell.home / "trace/capture.json").read_text())
+    assert facts["recorder"]["name"] == "strace"
+    refused = capture(shell, "--recorder", "ebpf", "--rehearse", "1", "--", "true", trace="other")
+    assert refused.code == 2
+    assert "those of eBPF need no correction" in refused.err
 
 
 def test_an_old_strace_is_refused_by_its_version(shell: Shell) -> None:

@@ -50,9 +50,22 @@ def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
     return json.loads((trace / "trace.json").read_text())
 
 
-def start(shell: Shell, *words: str | Path) -> Process:
+def start(shell: Shell, recorder: str, *words: str | Path) -> Process:
     (shell.home / "root").mkdir(exist_ok=True)
-    return shell.start("capture", "-o", "trace", "--root", "root", *words)
+    own = ("capture", "--recorder", recorder, "-o", "trace", "--root", "root")
+    return shell.start(*own, *words)
+
+
+def is_untraced(pid: int) -> bool:
+    return "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text()
+
+
+def is_recorded(shell: Shell, recorder: str, pid: int) -> bool:
+    """Tell whether a recorder has attached to a process."""
+    if recorder == "strace":
+        return not is_untraced(pid)
+    logs = shell.home.glob(".trace.capture-*/log.bpf")
+    return any(b"/service.log" in log.read_bytes() for log in logs)  # what it had open
 
 
 def ready(shell: Shell) -> bool:
@@ -73,9 +86,9 @@ def service(shell: Shell, until: Until) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_is_passed_on_once_and_what_was_recorded_is_kept(
-    shell: Shell, until: Until, number: signal.Signals
+    shell: Shell, until: Until, recorder: str, number: signal.Signals
 ) -> None:
-    process = start(shell, "--", sys.executable, "-c", COUNTING)
+    process = start(shell, recorder, "--", sys.executable, "-c", COUNTING)
     until(lambda: ready(shell))
     time.sleep(0.2)
     process.send_signal(number)
@@ -89,10 +102,10 @@ def test_a_signal_is_passed_on_once_and_what_was_recorded_is_kept(
 
 
 def test_ctrl_c_reaches_the_command_once_and_progress_is_shown_on_a_terminal(
-    shell: Shell, until: Until
+    shell: Shell, until: Until, recorder: str
 ) -> None:
     (shell.home / "root").mkdir()
-    words = ["-m", "replayer", "capture", "-o", "trace", "--root", "root"]
+    words = ["-m", "replayer", "capture", "--recorder", recorder, "-o", "trace", "--root", "root"]
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(shell.home)
@@ -115,11 +128,13 @@ def test_ctrl_c_reaches_the_command_once_and_progress_is_shown_on_a_terminal(
     assert (shell.home / "trace/trace.json").exists()
 
 
-def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(shell: Shell) -> None:
+def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(
+    shell: Shell, recorder: str
+) -> None:
     script = "(setsid sh -c 'while :; do : < root/file; sleep 0.05; done') & exit 6"
     (shell.home / "root").mkdir()
     (shell.home / "root/file").touch()
-    process = start(shell, "--", "sh", "-c", script)
+    process = start(shell, recorder, "--", "sh", "-c", script)
     assert process.stderr is not None
     told = process.stderr.readline()
     assert "the command has ended; its descendants are still recorded" in told
@@ -132,17 +147,15 @@ def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(shel
 
 
 def test_an_attached_service_goes_on_unharmed_after_ctrl_c(
-    shell: Shell, until: Until, service: subprocess.Popen[bytes]
+    shell: Shell, until: Until, recorder: str, service: subprocess.Popen[bytes]
 ) -> None:
-    capturing = shell.start(
-        "capture", "-o", "trace", "--root", "root", "-p", str(service.pid), "--keep-raw"
-    )
-    until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{service.pid}/status").read_text())
+    capturing = start(shell, recorder, "-p", str(service.pid), "--keep-raw")
+    until(lambda: is_recorded(shell, recorder, service.pid))
     time.sleep(0.7)
     capturing.send_signal(signal.SIGINT)
     _, err = capturing.communicate(timeout=60)
     assert capturing.returncode == 0, err
-    assert "TracerPid:\t0\n" in Path(f"/proc/{service.pid}/status").read_text()
+    assert is_untraced(service.pid)
     before = (shell.home / "root/service.log").stat().st_size
     until(lambda: (shell.home / "root/service.log").stat().st_size > before + 50)
     assert service.poll() is None
@@ -159,17 +172,12 @@ def test_an_attached_service_goes_on_unharmed_after_ctrl_c(
     assert str(shell.home / "root/rounds") in links
 
 
-def is_untraced(pid: int) -> bool:
-    return "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text()
-
-
 @pytest.mark.parametrize("how", ["the log's folder is removed", "it is killed"])
 def test_a_service_is_let_go_of_whatever_ends_its_recording(
-    shell: Shell, until: Until, service: subprocess.Popen[bytes], how: str
+    shell: Shell, until: Until, recorder: str, service: subprocess.Popen[bytes], how: str
 ) -> None:
-    words = ("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
-    capturing = shell.start(*words)
-    until(lambda: not is_untraced(service.pid))
+    capturing = start(shell, recorder, "-p", str(service.pid))
+    until(lambda: is_recorded(shell, recorder, service.pid))
     time.sleep(0.7)
     if how == "it is killed":
         capturing.kill()
@@ -188,8 +196,10 @@ def test_a_service_is_let_go_of_whatever_ends_its_recording(
         assert "Traceback" not in err
 
 
-def test_a_command_whose_recording_is_lost_goes_on_to_its_end(shell: Shell, until: Until) -> None:
-    process = start(shell, "--", sys.executable, "-c", COUNTING)
+def test_a_command_whose_recording_is_lost_goes_on_to_its_end(
+    shell: Shell, until: Until, recorder: str
+) -> None:
+    process = start(shell, recorder, "--", sys.executable, "-c", COUNTING)
     until(lambda: ready(shell))
     (folder,) = shell.home.glob(".trace.capture-*")
     shutil.rmtree(folder)
@@ -208,7 +218,7 @@ HOLDER = """
 import os, threading
 data = os.open("root/data", os.O_RDONLY)
 os.lseek(data, 100, os.SEEK_SET)
-log = os.open("root/log", os.O_WRONLY | os.O_APPEND)
+log = os.open("root/service.log", os.O_WRONLY | os.O_APPEND)
 go = threading.Event()
 def use():
     go.wait()
@@ -227,11 +237,11 @@ os.lseek(log, 0, os.SEEK_CUR)
 
 
 def test_what_is_open_already_keeps_its_place_its_flags_and_its_sharers(
-    shell: Shell, until: Until
+    shell: Shell, until: Until, recorder: str
 ) -> None:
     (shell.home / "root").mkdir()
     (shell.home / "root/data").write_bytes(bytes(1000))
-    (shell.home / "root/log").write_text("before")
+    (shell.home / "root/service.log").write_text("before")
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER],
         cwd=shell.home,
@@ -242,13 +252,9 @@ def test_what_is_open_already_keeps_its_place_its_flags_and_its_sharers(
         assert holder.stdin is not None
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"ready\n"
-        capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", str(holder.pid))
-        tasks = Path(f"/proc/{holder.pid}/task")
-        until(
-            lambda: all(
-                "TracerPid:\t0\n" not in (task / "status").read_text() for task in tasks.iterdir()
-            )
-        )
+        capturing = start(shell, recorder, "-p", str(holder.pid))
+        tasks = [int(task.name) for task in Path(f"/proc/{holder.pid}/task").iterdir()]
+        until(lambda: all(is_recorded(shell, recorder, task) for task in tasks))
         holder.stdin.write(b"\n")
         holder.stdin.close()
         _, err = capturing.communicate(timeout=60)
@@ -280,7 +286,7 @@ def test_a_file_that_is_being_written_is_noted_where_the_log_begins(shell: Shell
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"ready\n"
         pid = str(writer.pid)
-        capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", pid, "--keep-raw")
+        capturing = start(shell, "strace", "-p", pid, "--keep-raw")
         time.sleep(3)
         capturing.send_signal(signal.SIGINT)
         _, err = capturing.communicate(timeout=60)
@@ -296,10 +302,10 @@ def test_a_file_that_is_being_written_is_noted_where_the_log_begins(shell: Shell
 
 
 def test_attaching_ends_with_the_process(
-    shell: Shell, until: Until, service: subprocess.Popen[bytes]
+    shell: Shell, until: Until, recorder: str, service: subprocess.Popen[bytes]
 ) -> None:
-    capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
-    until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{service.pid}/status").read_text())
+    capturing = start(shell, recorder, "-p", str(service.pid))
+    until(lambda: is_recorded(shell, recorder, service.pid))
     time.sleep(0.3)
     os.killpg(service.pid, signal.SIGTERM)
     _, err = capturing.communicate(timeout=60)
@@ -311,8 +317,9 @@ def test_a_process_is_not_traced_twice(
     shell: Shell, until: Until, service: subprocess.Popen[bytes]
 ) -> None:
     with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(service.pid)]) as other:
-        until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{service.pid}/status").read_text())
-        done = shell.run("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
+        until(lambda: not is_untraced(service.pid))
+        words = ("capture", "--recorder", "strace", "-o", "trace", "--root", "root")
+        done = shell.run(*words, "-p", str(service.pid))
         other.send_signal(signal.SIGINT)
     assert done.code == 3
     assert f"is already traced by process {other.pid}" in done.err
@@ -321,11 +328,11 @@ def test_a_process_is_not_traced_twice(
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGSEGV])
 def test_a_command_that_dies_of_a_signal_is_not_taken_for_its_tracer(
-    shell: Shell, number: signal.Signals
+    shell: Shell, recorder: str, number: signal.Signals
 ) -> None:
     (shell.home / "root").mkdir()
-    words = ("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", f"kill -{number:d} $$")
-    done = shell.run(*words)
+    words = ("capture", "--recorder", recorder, "-o", "trace", "--root", "root", "--")
+    done = shell.run(*words, "sh", "-c", f"kill -{number:d} $$")
     assert done.code == 128 + number
     assert "strace" not in done.err
     assert (shell.home / "trace/trace.json").exists()
@@ -334,7 +341,7 @@ def test_a_command_that_dies_of_a_signal_is_not_taken_for_its_tracer(
 def test_a_tracer_that_was_killed_is_told_and_what_it_recorded_is_kept(
     shell: Shell, until: Until
 ) -> None:
-    process = start(shell, "--", sys.executable, "-c", COUNTING)
+    process = start(shell, "strace", "--", sys.executable, "-c", COUNTING)
     until(lambda: ready(shell))
     (strace,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     (command,) = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()

@@ -20,9 +20,8 @@ def captured(shell: Shell, *words: str) -> Path:
     root.mkdir()
     (root / "file").write_text("content")
     program.write_text(PROGRAM)
-    done = shell.run(
-        "capture", "-o", "trace", "--root", "root", *words, "--", "python3", "-S", program
-    )
+    own = ("capture", "--recorder", "strace", "-o", "trace", "--root", "root")
+    done = shell.run(*own, *words, "--", "python3", "-S", program)
     assert done.code == 0, done.err
     return shell.home / "trace"
 

@@ -106,7 +106,7 @@ def reads_any_of(descriptors: list[str], call: re.Match[str]) -> bool:
 def test_a_replay_that_is_recorded_makes_the_recorded_calls_one_for_one(shell: Shell) -> None:
     for name in ("root", "mount"):
         (shell.home / name).mkdir()
-    capture = ("capture", "--keep-raw", "-o")
+    capture = ("capture", "--recorder", "strace", "--keep-raw", "-o")
     program = (sys.executable, HERE / "replay_witness.py", "root")
     recorded = shell.run(*capture, "once", "--root", "root", "--", *program)
     assert recorded.code == 0, recorded.err

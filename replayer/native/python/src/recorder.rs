@@ -27,6 +27,15 @@ impl ProbeRecording {
             .map_err(of_recorder)
     }
 
+    /// Record once more, into another file, after the end.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "Python hands over what it converted"
+    )]
+    fn restart(&self, py: Python<'_>, path: PathBuf, limit_bytes: u64) -> PyResult<()> {
+        with(py, &self.0, |recorder| recorder.restart(&path, limit_bytes))
+    }
+
     /// Record the next process that this thread starts, from its execve on, and all that descends from it.
     fn arm(&self, py: Python<'_>) -> PyResult<()> {
         with(py, &self.0, Recorder::arm)

@@ -6,8 +6,8 @@ use replayer_trace::bpf::{Record, RecordKind};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -30,17 +30,17 @@ pub(crate) struct Shared {
 }
 
 /// The thread's own.
-pub(crate) struct Drain<'a> {
+pub(crate) struct Drain {
     pub(crate) ring: RingBuf<MapData>,
     pub(crate) file: File,
-    pub(crate) shared: &'a Shared,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) limit_bytes: u64,
     pub(crate) buffer: Vec<u8>,
 }
 
-impl Drain<'_> {
-    /// Empty the ring until the recording ends, and then once more. Returns the file.
-    pub(crate) fn run(mut self) -> File {
+impl Drain {
+    /// Empty the ring until the recording ends, and then once more.
+    pub(crate) fn run(mut self) -> Self {
         loop {
             let is_last = self.shared.is_ending.load(Ordering::Acquire);
             let count = self.empty();
@@ -48,7 +48,7 @@ impl Drain<'_> {
             self.write();
             match (is_empty, is_last) {
                 (false, _) => {}
-                (true, true) => return self.file,
+                (true, true) => return self,
                 (true, false) => sleep(if count == 0 { IDLE } else { BUSY }),
             }
         }
@@ -63,7 +63,7 @@ impl Drain<'_> {
             count += 1;
             let length = Record::length(&item).unwrap_or(0);
             let bytes = item.get(..length).unwrap_or_default();
-            note(self.shared, bytes);
+            note(&self.shared, bytes);
             self.buffer.extend_from_slice(bytes);
         }
         count
@@ -73,22 +73,41 @@ impl Drain<'_> {
         if self.buffer.is_empty() {
             return;
         }
-        let shared = self.shared;
-        let length = u64::try_from(self.buffer.len()).unwrap_or(u64::MAX);
-        let is_full = shared.bytes.load(Ordering::Relaxed) + length > self.limit_bytes;
-        let is_lost = shared.dropped.load(Ordering::Relaxed) > 0;
-        if is_full || is_lost {
+        let shared = &self.shared;
+        let room = self.limit_bytes - shared.bytes.load(Ordering::Relaxed).min(self.limit_bytes);
+        let fitting = if shared.dropped.load(Ordering::Relaxed) > 0 {
+            &[]
+        } else {
+            up_to(&self.buffer, usize::try_from(room).unwrap_or(usize::MAX))
+        };
+        if fitting.len() < self.buffer.len() {
             shared.dropped.fetch_add(1, Ordering::Relaxed);
-        } else if let Err(error) = self.file.write_all(&self.buffer) {
+        }
+        if let Err(error) = self.file.write_all(fitting) {
             shared.dropped.fetch_add(1, Ordering::Relaxed);
             if let Ok(mut trouble) = shared.trouble.lock() {
                 trouble.get_or_insert(error.to_string());
             }
         } else {
+            let length = u64::try_from(fitting.len()).unwrap_or(u64::MAX);
             shared.bytes.fetch_add(length, Ordering::Relaxed);
         }
         self.buffer.clear();
     }
+}
+
+/// The whole records that fit into so much room.
+fn up_to(records: &[u8], room: usize) -> &[u8] {
+    if records.len() <= room {
+        return records;
+    }
+    let mut at = 0;
+    while let Some(length) = records.get(at..).and_then(Record::length)
+        && at + length <= room
+    {
+        at += length;
+    }
+    records.get(..at).unwrap_or_default()
 }
 
 /// Follow which processes are recorded.

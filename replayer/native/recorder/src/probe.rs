@@ -77,29 +77,35 @@ impl Probe {
             let loaded = program.load(over, &btf);
             loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
         }
-        let mut links = Vec::new();
         for (name, point) in POINTS {
             let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
-            let attached = program
-                .load(point, &btf)
-                .and_then(|()| program.attach())
-                .and_then(|id| program.take_link(id));
-            links.push(
-                attached.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?,
-            );
+            let loaded = program.load(point, &btf);
+            loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
         }
         let ring = RingBuf::try_from(map(&mut ebpf, "ring")?);
         let ring = ring.map_err(|error| RecorderError::refused("ring", &error))?;
         let controls = Array::try_from(map(&mut ebpf, "controls")?);
         let controls = controls.map_err(|error| RecorderError::refused("controls", &error))?;
-        Ok((
-            Self {
-                ebpf,
-                links,
-                controls,
-            },
-            ring,
-        ))
+        let mut probe = Self {
+            ebpf,
+            links: Vec::new(),
+            controls,
+        };
+        probe.attach()?;
+        Ok((probe, ring))
+    }
+
+    /// Attach once more, with all counts at 0.
+    pub(crate) fn attach(&mut self) -> Result<(), RecorderError> {
+        let reset = self.controls.set(0, Control::default(), 0);
+        reset.map_err(|error| RecorderError::refused("controls", &error))?;
+        for (name, _) in POINTS {
+            let program: &mut BtfTracePoint = program(&mut self.ebpf, name)?;
+            let link = program.attach().and_then(|id| program.take_link(id));
+            let link = link.map_err(|error| RecorderError::refused("eBPF cannot be used", &error));
+            self.links.push(link?);
+        }
+        Ok(())
     }
 
     /// Record the next process that this thread starts, from its execve on.

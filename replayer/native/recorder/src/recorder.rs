@@ -3,6 +3,7 @@
 use crate::drain::{Drain, Shared, finish};
 use crate::error::RecorderError;
 use crate::probe::{Counts, Probe};
+use aya::maps::{MapData, RingBuf};
 use replayer_trace::bpf::{MAGIC, end_record};
 use std::fs::File;
 use std::io::Write;
@@ -32,7 +33,9 @@ pub struct Progress {
 pub struct Recorder {
     probe: Probe,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<File>>,
+    thread: Option<JoinHandle<Drain>>,
+    /// Of a recording that has ended.
+    ring: Option<RingBuf<MapData>>,
     path: PathBuf,
 }
 
@@ -62,6 +65,30 @@ pub(crate) fn file_head() -> Vec<u8> {
     head
 }
 
+/// Make a file, and begin to empty the ring into it.
+fn start(
+    path: &Path,
+    ring: RingBuf<MapData>,
+    shared: &Arc<Shared>,
+    limit_bytes: u64,
+) -> Result<JoinHandle<Drain>, RecorderError> {
+    let failed = |source| RecorderError::File {
+        path: path.to_owned(),
+        source,
+    };
+    let mut file = File::create(path).map_err(failed)?;
+    file.write_all(&file_head()).map_err(failed)?;
+    let drain = Drain {
+        ring,
+        file,
+        shared: Arc::clone(shared),
+        limit_bytes,
+        buffer: Vec::new(),
+    };
+    let thread = std::thread::Builder::new().name("recorder".into());
+    thread.spawn(move || drain.run()).map_err(failed)
+}
+
 impl Recorder {
     /// Load the probe and open the file of the recording. Nobody is recorded yet.
     ///
@@ -69,33 +96,29 @@ impl Recorder {
     /// eBPF cannot be used here, or the file cannot be made.
     pub fn open(path: &Path, ring_bytes: u32, limit_bytes: u64) -> Result<Self, RecorderError> {
         let (probe, ring) = Probe::load(ring_bytes)?;
-        let failed = |source| RecorderError::File {
-            path: path.to_owned(),
-            source,
-        };
-        let mut file = File::create(path).map_err(failed)?;
-        file.write_all(&file_head()).map_err(failed)?;
         let shared = Arc::new(Shared::default());
-        let own = Arc::clone(&shared);
-        let thread = std::thread::Builder::new()
-            .name("recorder".into())
-            .spawn(move || {
-                let drain = Drain {
-                    ring,
-                    file,
-                    shared: &own,
-                    limit_bytes,
-                    buffer: Vec::new(),
-                };
-                drain.run()
-            })
-            .map_err(failed)?;
+        let thread = start(path, ring, &shared, limit_bytes)?;
         Ok(Self {
             probe,
             shared,
             thread: Some(thread),
+            ring: None,
             path: path.to_owned(),
         })
+    }
+
+    /// Record once more, into another file. Nobody is recorded yet. Does nothing unless the recording has ended.
+    ///
+    /// # Errors
+    /// The kernel refuses, or the file cannot be made.
+    pub fn restart(&mut self, path: &Path, limit_bytes: u64) -> Result<(), RecorderError> {
+        let Some(ring) = self.ring.take() else {
+            return Ok(());
+        };
+        self.shared = Arc::new(Shared::default());
+        path.clone_into(&mut self.path);
+        self.thread = Some(start(path, ring, &self.shared, limit_bytes)?);
+        self.probe.attach()
     }
 
     /// Record the next process that this thread starts, from its execve on, and all that descends from it.
@@ -158,7 +181,8 @@ impl Recorder {
         };
         let detached = self.probe.detach();
         self.shared.is_ending.store(true, Ordering::Release);
-        let file = thread.join().map_err(|_| RecorderError::Ended)?;
+        let Drain { ring, file, .. } = thread.join().map_err(|_| RecorderError::Ended)?;
+        self.ring = Some(ring);
         let counts = self.probe.counts()?;
         let end = end_record(
             now_ns(libc::CLOCK_MONOTONIC),
