@@ -1,7 +1,6 @@
 """Captures with the probe in the kernel, for tests that need it."""
 
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,20 +8,9 @@ from typing import Any
 
 import pytest
 
-from replayer.capture.ebpf import EbpfRecorder
-from replayer.capture.refusal import TracerError
-from tests.behaviour.shell import Done, Shell
+from tests.behaviour.shell import Done, Shell, why_no_ebpf
 
-
-def why_not() -> str:
-    try:
-        EbpfRecorder(Path(os.devnull), limit_bytes=1).check()
-    except TracerError as error:
-        return str(error)
-    return ""
-
-
-WHY_NOT = why_not()
+WHY_NOT = why_no_ebpf()
 needs_probe = pytest.mark.skipif(bool(WHY_NOT), reason=f"no eBPF here: {WHY_NOT}")
 
 

@@ -17,6 +17,7 @@ import pytest
 from replayer.cli import main
 from replayer.measure.units import format_time_ns
 from tests.behaviour.probe_records import probed_calls
+from tests.behaviour.probed import needs_probe
 from tests.behaviour.shell import (
     IS_ROOT,
     Done,
@@ -24,7 +25,6 @@ from tests.behaviour.shell import (
     compile_program,
     forbidding,
     needs_setpriv,
-    why_no_ebpf,
 )
 from tests.behaviour.strace_lines import whole_lines
 
@@ -412,9 +412,8 @@ def test_without_ebpf_and_strace_one_is_told_of_both(shell: Shell) -> None:
     assert not (shell.home / "trace").exists()
 
 
+@needs_probe
 def test_with_ebpf_it_records_without_a_word_and_the_trace_says_so(shell: Shell) -> None:
-    if why_no_ebpf():
-        pytest.skip(f"no eBPF here: {why_no_ebpf()}")
     done = capture(shell, "--", "ls", "root")
     assert done.code == 0
     assert done.err.startswith(f"replayer: {shell.home}/trace: "), done.err

@@ -4,19 +4,17 @@ from collections import defaultdict
 from itertools import pairwise
 from statistics import quantiles
 
-import pytest
-
 from replayer.trace.reading import count_trace
 from tests.behaviour.probe_records import probed_calls
-from tests.behaviour.shell import Shell, compile_program, why_no_ebpf
+from tests.behaviour.probed import needs_probe
+from tests.behaviour.shell import Shell, compile_program
 
 TURNS = 2000
 RIGHT_TO_NS = 1000
 
 
+@needs_probe
 def test_times_between_calls_are_right_to_a_microsecond(shell: Shell) -> None:
-    if why_no_ebpf():
-        pytest.skip(f"no eBPF here: {why_no_ebpf()}")
     program = compile_program("gaps.c", shell.home / "gaps")
     (shell.home / "root").mkdir()
     (shell.home / "root/file").write_bytes(bytes(64))
