@@ -171,14 +171,18 @@ def choose_recorder(order: CaptureOrder, folder: Path) -> Recorder:
     if order.recorder is RecorderChoice.STRACE:
         return StraceRecorder(folder, order.limit_bytes)
     probe = EbpfRecorder(folder, order.limit_bytes)
-    if order.recorder is RecorderChoice.EBPF or order.flight is not None:
+    if order.flight is not None:
         return probe
-    if isinstance(order.what, RecordedCommand) and order.what.rehearsals:
+    is_named = order.recorder is RecorderChoice.EBPF
+    if isinstance(order.what, RecordedCommand) and order.what.rehearsals and not is_named:
         why_not = "--rehearse corrects its pauses; those of eBPF need no correction"
     else:
         try:
             probe.check()
         except TracerError as error:
+            if is_named:
+                hint = f"{error.hint}; or record with --recorder strace"
+                raise TracerError(str(error), hint=hint) from None
             why_not = f"{error} ({error.hint})"
         else:
             return probe

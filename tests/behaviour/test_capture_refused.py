@@ -1,4 +1,4 @@
-"""Recordings with eBPF that cannot be: one clear line, what is needed, nothing left attached."""
+"""Recordings with eBPF that cannot be: one clear line, strace offered, nothing left attached."""
 
 import ctypes
 import json
@@ -50,6 +50,7 @@ def refused(shell: Shell, *within: str) -> str:
     said = err.splitlines()
     assert len(said) == 2, err
     assert said[1].startswith("hint: needed: ")
+    assert said[1].endswith("; or record with --recorder strace")
     return said[0]
 
 
