@@ -4,6 +4,7 @@ It refuses loopback addresses as a peer's, so that its server and its clients li
 namespace where an address of a private network is on the loopback device.
 """
 
+import os
 import subprocess
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -20,7 +21,7 @@ from tests.mounts.machine import (
 
 __all__ = ["bricks", "gluster"]
 
-SPACE = "replayer-tests"
+SPACE = f"replayer-tests-{os.getpid()}"  # those of killed tests are in nobody's way
 ADDRESS = "10.77.0.1"  # chosen: of a network that is on no other device of the namespace
 VOLUME = "shared"
 VOLFILE = """
