@@ -35,14 +35,15 @@ status. Ctrl-C interrupts it as usual, and the recording until then is
 kept. TRACE/capture.json says which recorder made the trace.
 
 two recorders
-  eBPF is taken where it can be used. The kernel tells of each call,
-  and no program is stopped. It needs Linux 5.14 with BTF on an
-  x86-64, and CAP_BPF and CAP_PERFMON (root has them). A recorded call
-  takes 0.5 to 1 microsecond longer, a call of any other program 0.1
-  to 0.3. Pauses are as they were, so --rehearse and 'replayer fit'
-  are not needed. A call that finds no room in the ring is counted,
-  and the trace ends before it. If replayer is killed, the recording
-  ends and the recorded programs go on.
+  eBPF is taken where it can be used. The kernel tells of each
+  call, and no program is stopped. It needs Linux 5.14 with BTF on
+  an x86-64, and CAP_BPF and CAP_PERFMON (root has them), and in a
+  container the PID namespace of the machine. A recorded call
+  takes 0.5 to 1 microsecond longer, a call of any other program
+  0.1 to 0.3. Pauses are as they were, so --rehearse and 'replayer
+  fit' are not needed. A call that finds no room in the ring is
+  counted, and the trace ends before it. If replayer is killed,
+  the recording ends and the recorded programs go on.
 
   strace is taken otherwise, and one line says why and what eBPF
   needs. It works for any user and kernel. It is also taken with

@@ -401,6 +401,19 @@ def test_without_ebpf_one_line_says_why_and_what_it_needs_and_strace_records(she
     assert facts["recorder"]["name"] == "strace"
 
 
+@needs_probe
+def test_in_a_pid_namespace_strace_records(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    words = ("capture", "-o", "trace", "--root", "root", "--", "ls", "root")
+    apart = ("unshare", "--pid", "--fork", "--mount-proc")
+    process = shell.start(*words, within=apart)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert "recording with strace: eBPF cannot be used: this program is in a PID namespace" in err
+    assert "--pid host" in err
+    assert load(shell.home / "trace")["counts"]["ops"]["getdents"] == 2
+
+
 @needs_setpriv
 def test_without_ebpf_and_strace_one_is_told_of_both(shell: Shell) -> None:
     setpriv = str(shutil.which("setpriv"))

@@ -57,7 +57,7 @@ impl RecorderError {
         }
         let need = match number {
             Some(libc::EPERM | libc::EACCES) => {
-                "the capabilities CAP_BPF and CAP_PERFMON (root has them; in a container: --cap-add BPF --cap-add PERFMON), \
+                "the capabilities CAP_BPF and CAP_PERFMON (root has them; in a container: --cap-add BPF --cap-add PERFMON --pid host), \
                  and a kernel that is not locked down for confidentiality"
             }
             Some(libc::ENOMEM | libc::E2BIG) => {
@@ -88,7 +88,11 @@ mod tests {
                 "Operation not permitted",
                 "CAP_BPF and CAP_PERFMON",
             ),
-            (libc::ENOMEM, "Cannot allocate memory", "more memory for its ring"),
+            (
+                libc::ENOMEM,
+                "Cannot allocate memory",
+                "more memory for its ring",
+            ),
             (
                 libc::EINVAL,
                 "Invalid argument",

@@ -12,6 +12,8 @@ use std::path::Path;
 /// The probe as `just bpf` built it from its source.
 static OBJECT: &[u8] = include_bytes!("../bpf/probe.bpf.o");
 const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// The first PID namespace (`PROC_PID_INIT_INO`): the probe knows tasks by their numbers there.
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 /// Its programs, and where they are attached.
 const POINTS: [(&str, &str); 5] = [
     ("on_exit", "sched_process_exit"),
@@ -61,6 +63,13 @@ impl Probe {
             return Err(RecorderError::unusable(
                 reason,
                 "a kernel with CONFIG_DEBUG_INFO_BTF",
+            ));
+        }
+        let namespace = std::fs::read_link("/proc/self/ns/pid");
+        if namespace.is_ok_and(|name| name != Path::new(FIRST_NAMESPACE)) {
+            return Err(RecorderError::unusable(
+                "eBPF cannot be used: this program is in a PID namespace of its own",
+                "the PID namespace of the machine (in a container: --pid host)",
             ));
         }
         let btf = Btf::from_sys_fs().map_err(|error| RecorderError::refused(BTF, &error))?;
