@@ -46,9 +46,9 @@ two recorders
   the recording ends and the recorded programs go on.
 
   strace is taken otherwise, and one line says why and what eBPF
-  needs. It works for any user and kernel. It is also taken with
-  --rehearse. --recorder ebpf or --recorder strace takes that one, or
-  fails.
+  needs. It works for any user and kernel. With --rehearse it is
+  taken, too. --recorder ebpf or --recorder strace takes that one,
+  or fails.
 
 what strace costs
   Each recorded call takes 10 to 30 microseconds longer, and more when

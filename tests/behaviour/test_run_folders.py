@@ -91,7 +91,8 @@ def test_a_kept_folder_that_was_not_laid_out_anew_is_said_to_be_so(
     assert removed.code == 0, removed.err
 
 
-@pytest.mark.parametrize("several", [(), pytest.param(TWO, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("several", [(), TWO])
 def test_one_more_signal_ends_laying_out_anew_for_all_targets(
     shell: Shell, until: Until, several: tuple[str, ...]
 ) -> None:
@@ -103,8 +104,8 @@ def test_one_more_signal_ends_laying_out_anew_for_all_targets(
     (folder,) = first.glob("replayer-*/files")
     laid_out_ns = folder.stat().st_mtime_ns
     process.send_signal(signal.SIGINT)
-    too_soon = time.monotonic() + 0.3  # what comes sooner is taken for the same wish
     until(lambda: not folder.exists() or folder.stat().st_mtime_ns != laid_out_ns)
+    too_soon = time.monotonic() + 0.3  # what comes sooner is taken for the same wish
     time.sleep(max(too_soon - time.monotonic(), 0))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)

@@ -17,6 +17,13 @@ from replayer.capture.tree import Listed
 from replayer.errors import OutsideError, ReplayerError
 
 
+@pytest.fixture(autouse=True)
+def own_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Recorders of other tests, which run beside these, have other names."""
+    name = f"replayer-flight-{{user}}-of-{os.getpid()}-{{process}}"
+    monkeypatch.setattr("replayer.capture.dump_door._NAME", name)
+
+
 def answering(door: DumpDoor, text: str, *, is_done: bool) -> threading.Thread:
     def answer() -> None:
         while (asking := door.take()) is None:
@@ -54,6 +61,7 @@ def test_a_recorder_that_ends_without_an_answer_is_said_to_have_ended() -> None:
 def test_two_recorders_are_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     sockets = tmp_path / "unix"
     user = os.geteuid()
+    monkeypatch.setattr("replayer.capture.dump_door._NAME", "replayer-flight-{user}-{process}")
     names = (f"@replayer-flight-{user}-12", f"@replayer-flight-{user}-9", "@replayer-flight-x-3")
     sockets.write_text("".join(f"0: 2 0 10000 1 1 77 {name}\n" for name in names))
     monkeypatch.setattr("replayer.capture.dump_door._SOCKETS", sockets)
