@@ -188,6 +188,7 @@ def test_a_call_that_hangs_has_a_trace_written_while_it_hangs(shell: Shell) -> N
     replays_as_recorded(shell, "trace")
 
 
+@pytest.mark.nightly
 def test_more_calls_than_fit_shorten_the_trace_and_not_the_memory(shell: Shell) -> None:
     script = (
         "import os, time\nopen('ready', 'w')\nend = time.time() + 60\n"
