@@ -38,13 +38,13 @@ _MEMINFO = Path("/proc/meminfo")
 _LEAST_BYTES = 16 * 10**6
 
 
-class _Place(TypedDict):
+class _ProcessPlace(TypedDict):
     process: int
     directory: str
     umask: str
 
 
-class _State(TypedDict):
+class _FlightProgress(TypedDict):
     """How a recording stands (``_native.FlightRecording.watch``)."""
 
     live: int
@@ -62,7 +62,7 @@ class _Written(TypedDict):
     kept_ns: int
     records: int
     pending: list[dict[str, Any]]
-    places: list[_Place]
+    places: list[_ProcessPlace]
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class FlightRecorder:
     def _record(self, door: DumpDoor, inbox: Inbox) -> None:
         while True:
             notice = inbox.wait(TICK_SECONDS)
-            state: _State = json.loads(self._recording.watch())
+            state: _FlightProgress = json.loads(self._recording.watch())
             self._tell(state)
             if notice is not None and notice.signal != signal.SIGUSR1:
                 self._write("end of the recording", None)
@@ -236,7 +236,7 @@ class FlightRecorder:
                 self._write("end of the recorded processes", None)
                 return
 
-    def _tell(self, state: _State) -> None:
+    def _tell(self, state: _FlightProgress) -> None:
         if state["lost"] > self._lost:
             count = state["lost"] - self._lost
             say(f"warning: {count:,} records were lost: what is kept begins anew")
@@ -341,7 +341,7 @@ class FlightRecorder:
         return self._writer.code
 
 
-def _states_of(places: Sequence[_Place]) -> Iterator[ProcessState]:
+def _states_of(places: Sequence[_ProcessPlace]) -> Iterator[ProcessState]:
     """Yield processes; a table of mounts that is the first one's stands there alone."""
     first = None
     for place in places:
