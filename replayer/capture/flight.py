@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 
 from replayer import _native
 from replayer.capture.dump_door import Asking, DumpDoor
-from replayer.capture.ebpf import RESERVE_BYTES, RING_BYTES, attach_families, refusal_of
+from replayer.capture.ebpf import RESERVE_BYTES, attach_families, refusal_of
 from replayer.capture.order import FlightOrder
 from replayer.capture.processes import ProcessState, read_at
 from replayer.capture.progress import Progress, say
@@ -32,6 +32,7 @@ from replayer.supervisor import is_echo
 __all__ = ["Dump", "FlightPlan", "FlightRecorder", "open_flight"]
 
 TICK_SECONDS = 0.2
+RING_BYTES = 64 << 20  # chosen: a lost record costs all that is kept, so more than for a log
 MOST_BY_LIMIT = 10  # chosen: traces that --when makes; a mount that freezes all day fills no disk
 MOST_WAITING = 4  # chosen: logs that wait to become traces; more of them tell of one freeze
 _MEMINFO = Path("/proc/meminfo")

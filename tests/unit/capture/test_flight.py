@@ -76,7 +76,7 @@ def test_memory_that_the_machine_does_not_have_is_refused(
     meminfo.write_text("MemTotal:  900000 kB\nMemAvailable:  500000 kB\n")
     monkeypatch.setattr(flight, "_MEMINFO", meminfo)
     order = FlightOrder(10**9, 256 * 10**6, CallLimit("nonsense", 1))
-    with pytest.raises(OutsideError, match=r"needs 529 MB of memory .* and 512 MB are available"):
+    with pytest.raises(OutsideError, match=r"needs 579 MB of memory .* and 512 MB are available"):
         flight.open_flight(order, [])
 
 
