@@ -14,8 +14,8 @@ use std::time::Duration;
 /// What is written at a time (chosen).
 const BUFFER_BYTES: usize = 1 << 20;
 /// How long the thread sleeps when the ring was empty (chosen: a ring of 16 MiB holds 100 ms of 400,000 calls a second), and when not.
-const IDLE: Duration = Duration::from_millis(5);
-const BUSY: Duration = Duration::from_millis(1);
+pub(crate) const IDLE: Duration = Duration::from_millis(5);
+pub(crate) const BUSY: Duration = Duration::from_millis(1);
 
 /// What the thread tells, and is told.
 #[derive(Debug, Default)]

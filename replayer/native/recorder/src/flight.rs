@@ -1,5 +1,6 @@
 //! A recording that goes on for as long as it likes, of which the latest records are kept in memory and written on demand.
 
+use crate::drain::{BUSY, IDLE};
 use crate::error::RecorderError;
 pub use crate::kept::Place;
 use crate::kept::{Bounds, KeptLog, KeptRecords};
@@ -15,11 +16,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, sleep};
-use std::time::Duration;
 
-/// How long the thread sleeps when the ring was empty, and when not (as of recordings to a file).
-const IDLE: Duration = Duration::from_millis(5);
-const BUSY: Duration = Duration::from_millis(1);
 /// Records taken from the ring before others may have their turn (chosen: some ms).
 const AT_ONCE: usize = 20_000;
 /// So often at most the ring is emptied until nothing more comes (chosen: it holds a tenth of that).
