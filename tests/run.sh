@@ -119,12 +119,12 @@ main() {
     fi
     local logs code=0
     logs=$(mktemp -d)
-    nice -n 19 .venv/bin/just check-python >"$logs/python" 2>&1 &
+    nice -n 19 .venv/bin/just rewrite check-python >"$logs/python" 2>&1 &
     local python=$!
     install_rust
     build_engine
     say "checks and tests of Rust beside the tests of Python"
-    nice -n 19 .venv/bin/just check-rust >"$logs/rust" 2>&1 &
+    nice -n 10 .venv/bin/just check-rust >"$logs/rust" 2>&1 &
     local rust=$!
     .venv/bin/just all || code=$?
     say "checks of Python"
