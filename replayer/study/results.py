@@ -15,7 +15,7 @@ from pydantic import Field
 
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.composition import analyse
-from replayer.analysis.resampling import Figure, resample
+from replayer.analysis.resampling import Figure, Interval, resample
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure.facts import Frozen
@@ -152,17 +152,27 @@ def find_evidence(
 
 def shows_difference(
     column: TableColumn, own: RankedCell, best: RankedCell, rows: int
-) -> bool | None:
-    """Whether one row differs from the best of the user's ``rows``; None: too little to tell."""
+) -> tuple[bool | None, tuple[float, float] | None]:
+    """Whether one row differs from the best of the user's ``rows``, and how many times it is worse.
+
+    None: too little was measured to tell.
+    """
     if min(len(each.evidence.rounds) for each in (own, best)) < CLAIM_ROUNDS:
-        return None
+        return None, None
     # A time of all comes from a rate, and the rate was resampled.
     over, under = (best, own) if column.figure == "time_of_all" else (own, best)
     ratio = over.value / under.value if under.value else 0.0
     figure = _RESAMPLED.get(column.figure)
     percent = figure if isinstance(figure, float) else None
-    claim, _ = judge_difference(own.evidence, best.evidence, percent, ratio, rows)
-    return {"differs": True, "no difference shown": False}.get(claim)
+    claim, interval = judge_difference(own.evidence, best.evidence, percent, ratio, rows)
+    worse = None if interval is None else _times_worse(interval)
+    return {"differs": True, "no difference shown": False}.get(claim), worse
+
+
+def _times_worse(interval: Interval) -> tuple[float, float]:
+    """Return the interval of a ratio, or of its inverse where less is worse."""
+    low, high = interval.low, interval.high
+    return (low, high) if high * low >= 1 or low <= 0 else (1 / high, 1 / low)
 
 
 def _subject(column: TableColumn, target: TargetSummary) -> Subject | None:
@@ -206,6 +216,8 @@ class ResultRow(Frozen):
     """Of the user's rows: whether every round of it lies beyond every round of the best of them and
     the interval of the ratio leaves out 1; null: it is the best, there is nothing to compare it
     with, or too little was measured to tell."""
+    worse: tuple[float, float] | None = None
+    """Between how many times it is worse than the best of them, with 95 % confidence."""
     ratio: float | None = None
     """How many times better than the row that all are compared with."""
     says: str | None = None
@@ -327,11 +339,11 @@ def _claimed(table: Table, own: list[_Own]) -> Iterator[ResultRow]:
     best = None if table.rank is None else _best(table, table.rank, own)
     rows = sum(each.ranked is not None for each in own)
     for each in own:
-        differs = None
+        differs, worse = None, None
         if table.rank and best and each is not best and each.ranked and best.ranked:
             column = table.columns[_place(table, table.rank.column)]
-            differs = shows_difference(column, each.ranked, best.ranked, rows)
-        yield each.row.model_copy(update={"differs": differs})
+            differs, worse = shows_difference(column, each.ranked, best.ranked, rows)
+        yield each.row.model_copy(update={"differs": differs, "worse": worse})
 
 
 def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:

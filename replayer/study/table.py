@@ -288,7 +288,7 @@ def _answers(tables: Sequence[Filled]) -> Iterator[str]:
     undecided = [
         str(table.ranked_by)
         for table in tables
-        if any(row.differs is None for row in _yours(table)[1:])
+        if _doubt_of(table) is None and any(row.differs is None for row in _yours(table)[1:])
     ]
     if undecided:
         yield (
@@ -301,15 +301,32 @@ def _decided(table: Filled) -> Iterator[str]:
     """Yield which of the user's targets differ by one table, and which do not."""
     best, *others = _yours(table)
     by = table.ranked_by
+    doubt = _doubt_of(table)
+    if doubt is not None and others:
+        yield f"cannot be decided here by {by}: {doubt}"
+        return
     if not others:
         yield f"by {by}, {_among(table, best)}"
     for row in others:
         if row.differs:
             times = format_number(_times_worse(table, row))
-            yield f"use {best.target}: by {by}, {row.target} is {times} times worse"
+            sure = "" if row.worse is None else f" ({_between(row.worse)}; 95 %)"
+            yield f"use {best.target}: by {by}, {row.target} is {times} times worse{sure}"
     alike = [row.target for row in others if row.differs is False]
     if alike:
         yield f"no difference is shown by {by} between {best.target} and {', '.join(alike)}"
+
+
+def _doubt_of(table: Filled) -> str | None:
+    """Return why the figures of a table decide nothing; None if they do."""
+    for found in table.against:
+        if found.outcome == "inconclusive":
+            return found.reasons[0] if found.reasons else f"{found.step} is inconclusive"
+    return None
+
+
+def _between(worse: tuple[float, float]) -> str:
+    return " to ".join(map(format_number, worse))
 
 
 def _among(table: Filled, row: ResultRow) -> str:

@@ -216,7 +216,7 @@ def screen(journal: Journal, study: Study | None = None) -> list[str]:
     [
         (
             {0: [100, 110, 120], 1: [200, 210, 190]},
-            "Use t0: by µs, t1 is 1.82 times worse",
+            "Use t0: by µs, t1 is 1.82 times worse (1.27 to 2.35; 95 %)",
         ),
         (
             {0: [100, 110, 120], 1: [130, 125, 122]},
@@ -249,5 +249,6 @@ def test_the_first_screen_of_a_study_says_why_it_proves_nothing(tmp_path: Path) 
     )
     assert lines[1].startswith("  because     writes: inconclusive: the client was saturated")
     assert any("other: not run" in line for line in lines)
+    assert any(line.startswith("Cannot be decided here by µs: the client was") for line in lines)
     assert len(lines) <= LINES
     assert max(len(line) for line in lines if str(tmp_path) not in line) <= 80
