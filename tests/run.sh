@@ -124,7 +124,7 @@ main() {
     install_rust
     build_engine
     say "checks and tests of Rust beside the tests of Python"
-    nice -n 10 .venv/bin/just check-rust >"$logs/rust" 2>&1 &
+    nice -n 19 .venv/bin/just check-rust >"$logs/rust" 2>&1 &
     local rust=$!
     .venv/bin/just all || code=$?
     say "checks of Python"

@@ -4,8 +4,9 @@ The first screen says which target to use and where the targets stand, by the co
 ranks by: each with the user's targets and the nearest published rows.
 """
 
+import shlex
 import textwrap
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -249,7 +250,7 @@ def render_study_screen(
         [_verdict(study, journal, remarks, style)],
         [*_reasons(study, journal, remarks)],
         body,
-        [*_remarks(study, journal, remarks)],
+        [_next(study, ranked, journal), *_remarks(study, remarks)],
         f"replayer study --resume {journal.path} --details",
         style,
     )
@@ -261,7 +262,7 @@ def _verdict(study: Study, journal: Journal, remarks: Remarks, style: Style) -> 
     outcome = outcomes.get(code, "fail")
     passed = Counter(found.outcome for found in remarks.verdicts)["pass"]
     text = f"{outcome.upper()}  study {study.letter} ({study.name}): "
-    text += f"{passed} of {len(study.steps)} steps prove their figures"
+    text += f"{passed} of {len(study.steps)} steps can be trusted"
     shown = text + (f"  (exit code {code})" if code else "")
     return style.paint(shown, outcome)
 
@@ -283,8 +284,15 @@ def _answers(tables: Sequence[Filled]) -> Iterator[str]:
     """Yield what the tables say of the user's targets, the decisions first."""
     if not tables:
         yield "nothing was measured that this study ranks by"
+    doubted: dict[str, list[str]] = defaultdict(list)
     for table in tables:
-        yield from _decided(table)
+        doubt = _doubt_of(table)
+        if doubt is None or len(_yours(table)) == 1:
+            yield from _decided(table)
+        else:
+            doubted[doubt].append(str(table.ranked_by))
+    for doubt, figures in doubted.items():
+        yield f"cannot be decided here by {', '.join(figures)}: {doubt}"
     undecided = [
         str(table.ranked_by)
         for table in tables
@@ -301,10 +309,6 @@ def _decided(table: Filled) -> Iterator[str]:
     """Yield which of the user's targets differ by one table, and which do not."""
     best, *others = _yours(table)
     by = table.ranked_by
-    doubt = _doubt_of(table)
-    if doubt is not None and others:
-        yield f"cannot be decided here by {by}: {doubt}"
-        return
     if not others:
         yield f"by {by}, {_among(table, best)}"
     for row in others:
@@ -373,8 +377,11 @@ def _shown(ranked: Sequence[ResultRow]) -> list[ResultRow]:
 def _beside_best(table: Filled, row: ResultRow) -> str:
     if row is _yours(table)[0]:
         return "best"
-    words = {True: "", False: " (no difference shown)", None: " (not decided)"}[row.differs]
-    return f"{format_number(_times_worse(table, row))} times worse{words}"
+    if _doubt_of(table) is not None or row.differs is None:
+        return "not decided"
+    if not row.differs:
+        return "no difference"
+    return f"{format_number(_times_worse(table, row))} times worse"
 
 
 def _reasons(study: Study, journal: Journal, remarks: Remarks) -> Iterator[Note]:
@@ -390,10 +397,23 @@ def _reasons(study: Study, journal: Journal, remarks: Remarks) -> Iterator[Note]
             yield Note("step", f"{name}: {says}")
 
 
-def _remarks(study: Study, journal: Journal, remarks: Remarks) -> Iterator[Note]:
+def _next(study: Study, tables: Sequence[Filled], journal: Journal) -> Note:
+    """Say what to do with the answers."""
+    words = "".join(f" --target {shlex.quote(target)}" for target in journal.state.targets)
+    whole = f"replayer study {study.letter}{words}"
+    if any(_doubt_of(table) is not None for table in tables):
+        text = f"use a client with more CPUs, and nothing beside it; then: {whole}"
+    elif journal.state.quick:
+        text = f"this was a short look; the whole study decides: {whole}"
+    elif any(row.differs is None for table in tables for row in _yours(table)[1:]):
+        text = f"measure more rounds: {whole} --rounds {2 * CLAIM_ROUNDS}"
+    else:
+        text = f"all figures and what stands out: replayer study --resume {journal.path} --details"
+    return Note("next", text)
+
+
+def _remarks(study: Study, remarks: Remarks) -> Iterator[Note]:
     yield from (Note("note", text) for text in study.notes)
-    if journal.state.quick:
-        yield Note("quick", "shorter and smaller than the published study; compare with the whole")
     yield Note("published", f"rows without {MARK.strip()} were measured on other clients")
     for found in remarks.stand_outs:
         yield Note(found.label, f"{found.step}: {found.says}")

@@ -235,7 +235,7 @@ def test_the_first_screen_says_which_target_to_use(
     write_step(tmp_path / "writes-1", rounds)
     write_step(tmp_path / "other-1", {0: [100]})
     lines = screen(make_journal(tmp_path, writes=0, other=0))
-    assert lines[0].startswith("PASS  study Z (own): 2 of 2 steps")
+    assert lines[0].startswith("PASS  study Z (own): 2 of 2 steps can be trusted")
     assert sentence in lines
     assert lines[-1].endswith("--details")
 
@@ -244,11 +244,12 @@ def test_the_first_screen_of_a_study_says_why_it_proves_nothing(tmp_path: Path) 
     rounds = {target: [100, 110, 120] for target in range(4)}
     write_step(tmp_path / "writes-1", rounds, health=SATURATED)
     lines = screen(make_journal(tmp_path, writes=4))
-    assert (
-        lines[0] == "INCONCLUSIVE  study Z (own): 0 of 2 steps prove their figures  (exit code 4)"
-    )
+    assert lines[0] == "INCONCLUSIVE  study Z (own): 0 of 2 steps can be trusted  (exit code 4)"
     assert lines[1].startswith("  because     writes: inconclusive: the client was saturated")
     assert any("other: not run" in line for line in lines)
+    assert (
+        "  next        use a client with more CPUs, and nothing beside it; then: replayer" in lines
+    )
     assert any(line.startswith("Cannot be decided here by µs: the client was") for line in lines)
     assert len(lines) <= LINES
     assert max(len(line) for line in lines if str(tmp_path) not in line) <= 80
