@@ -10,7 +10,6 @@ import socket
 import struct
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from replayer.errors import OutsideError, ReplayerError
@@ -37,12 +36,7 @@ class DumpDoor:
         self._socket.listen(_WAITING)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._socket.close()
 
     def take(self) -> "Asking | None":

@@ -6,7 +6,6 @@ and the trace ends before it.
 """
 
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -22,11 +21,11 @@ from replayer.capture.progress import Progress, say
 from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
 from replayer.capture.signals import Inbox, Notice
+from replayer.capture.staging import RESERVE_BYTES, free_bytes
 
-__all__ = ["RESERVE_BYTES", "RING_BYTES", "EbpfRecorder", "attach_families", "refusal_of"]
+__all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "refusal_of"]
 
 RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
-RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
 MOST_LOOKS = 10  # chosen: a program that starts others all the time is never seen whole at once
 _NOWHERE = "/dev/null"
 _ENOUGH = 1 << 40
@@ -131,8 +130,7 @@ class ProbeLog:
         self.trouble = progress["trouble"]
         try:
             self.path.stat()  # somebody may have removed it
-            room = os.statvfs(self.path.parent)
-            self._is_short_of_room = room.f_bavail * room.f_frsize < RESERVE_BYTES
+            self._is_short_of_room = free_bytes(self.path.parent) < RESERVE_BYTES
         except OSError as error:
             self.trouble = error.strerror or type(error).__name__
         if self.is_full:

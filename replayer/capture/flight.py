@@ -10,7 +10,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -18,13 +18,13 @@ from typing import Any, TypedDict
 
 from replayer import _native
 from replayer.capture.dump_door import Asking, DumpDoor
-from replayer.capture.ebpf import RESERVE_BYTES, attach_families, refusal_of
+from replayer.capture.ebpf import attach_families, refusal_of
 from replayer.capture.order import FlightOrder
-from replayer.capture.processes import ProcessState, read_at
+from replayer.capture.processes import ProcessState, read_at, share_table
 from replayer.capture.progress import Progress, say
 from replayer.capture.sidecar import FlightState, SlowCall, TimeState
 from replayer.capture.signals import Inbox
-from replayer.capture.staging import Staging, make_staging
+from replayer.capture.staging import RESERVE_BYTES, Staging, free_bytes, make_staging
 from replayer.errors import OutsideError, ReplayerError, exit_code_of
 from replayer.measure.units import format_about, format_bytes, format_time_ns
 from replayer.supervisor import is_echo
@@ -289,8 +289,8 @@ class FlightRecorder:
     def _dump(self, reason: str, asking: Asking | None) -> Dump:
         if len(self._writer.waiting) >= MOST_WAITING:
             raise OutsideError(f"{MOST_WAITING} earlier ones are still being made")
-        room = os.statvfs(self._plan.target.parent)
-        if room.f_bavail * room.f_frsize < RESERVE_BYTES + self._plan.order.limit_bytes:
+        room = free_bytes(self._plan.target.parent)
+        if room < RESERVE_BYTES + self._plan.order.limit_bytes:
             raise OutsideError(f"{self._plan.target.parent}: has too little free space")
         target = self._free_name()
         staging = make_staging(target, self._plan.roots)
@@ -309,7 +309,10 @@ class FlightRecorder:
         return Dump(
             target=target,
             staging=staging,
-            states=tuple(_states_of(written["places"])),
+            states=share_table(
+                read_at(place["process"], place["directory"], place["umask"])
+                for place in written["places"]
+            ),
             began=TimeState(wall_ns=written["begin_wall_ns"], monotonic_ns=written["begin_ns"]),
             flight=FlightState(
                 reason=reason,
@@ -340,17 +343,6 @@ class FlightRecorder:
                 say(f"  {self._plan.way_to_compile(dump)}")
             return OutsideError.exit_code
         return self._writer.code
-
-
-def _states_of(places: Sequence[_ProcessPlace]) -> Iterator[ProcessState]:
-    """Yield processes; a table of mounts that is the first one's stands there alone."""
-    first = None
-    for place in places:
-        state = read_at(place["process"], place["directory"], place["umask"])
-        if first == state.mountinfo:
-            state = state.model_copy(update={"mountinfo": ""})
-        first = first or state.mountinfo
-        yield state
 
 
 def _described(call: SlowCall) -> str:

@@ -12,10 +12,11 @@ import mmap
 import os
 from pathlib import Path
 
+from replayer.capture.staging import RESERVE_BYTES, free_bytes
+
 __all__ = ["StraceLog"]
 
 SAMPLE_BYTES = 64 << 10
-RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
 _KILLED = b" +++ killed by SIG"
 _KEEP_SIZE_PUNCH_HOLE = 0x01 | 0x02  # fallocate(2)
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -127,7 +128,7 @@ class StraceLog:
         if size < self._seen:  # somebody has removed it, and strace writes on where nobody sees it
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         self._seen = size
-        if size <= self.limit_bytes and _free_bytes(self.path) < RESERVE_BYTES:
+        if size <= self.limit_bytes and free_bytes(self.path.parent) < RESERVE_BYTES:
             self.limit_bytes = size
         if size > max(self.limit_bytes, self._cleared):
             begin = max(self.limit_bytes, self._cleared - self._cleared % SAMPLE_BYTES)
@@ -151,11 +152,6 @@ class StraceLog:
             file.seek(end - length)
             lines = file.read(length).count(b"\n")
         return length / max(lines, 1)
-
-
-def _free_bytes(path: Path) -> int:
-    found = os.statvfs(path.parent)
-    return found.f_bavail * found.f_frsize
 
 
 def _punch(path: Path, begin: int, length: int) -> None:

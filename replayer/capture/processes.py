@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,6 +32,7 @@ __all__ = [
     "read_descriptors",
     "read_own_state",
     "read_state",
+    "share_table",
     "tracees_of",
     "tracer_of",
 ]
@@ -139,18 +140,16 @@ def computed_below(pid: int) -> int | None:
 
 def read_state(pids: list[int]) -> tuple[ProcessState, ...]:
     """Return the state of processes and all their threads."""
-    states: list[ProcessState] = []
-    first_table = ""
-    for process in pids:
-        for thread in _threads(process):
-            state = _read_thread(process, thread)
-            if state is None:
-                continue
-            if states and state.mountinfo == first_table:
-                state = state.model_copy(update={"mountinfo": ""})
-            elif not states:
-                first_table = state.mountinfo
-            states.append(state)
+    found = (_read_thread(process, thread) for process in pids for thread in _threads(process))
+    return share_table(state for state in found if state is not None)
+
+
+def share_table(found: Iterable[ProcessState]) -> tuple[ProcessState, ...]:
+    """Return processes; a table of mounts that is the first one's stands there alone."""
+    states = [*found]
+    for place, state in enumerate(states[1:], 1):
+        if state.mountinfo == states[0].mountinfo:
+            states[place] = state.model_copy(update={"mountinfo": ""})
     return tuple(states)
 
 

@@ -15,7 +15,9 @@ from pathlib import Path
 from replayer.errors import ReplayerError
 from replayer.trace.errors import WRITABLE, UnmadeTraceError
 
-__all__ = ["Staging", "make_staging"]
+__all__ = ["RESERVE_BYTES", "Staging", "free_bytes", "make_staging"]
+
+RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
 
 
 @dataclass(frozen=True)
@@ -104,3 +106,9 @@ def _root_of(path: Path, roots: Sequence[Path]) -> Path | None:
 
 def _make_in(folder: Path, target: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=f".{target.name}.capture-", dir=folder))
+
+
+def free_bytes(folder: Path) -> int:
+    """Return how much of a folder's disk is free for this user."""
+    found = os.statvfs(folder)
+    return found.f_bavail * found.f_frsize
