@@ -165,14 +165,16 @@ def shows_difference(
     figure = _RESAMPLED.get(column.figure)
     percent = figure if isinstance(figure, float) else None
     claim, interval = judge_difference(own.evidence, best.evidence, percent, ratio, rows)
-    worse = None if interval is None else _times_worse(interval)
+    worse = _times_worse(interval, is_rate=figure is None)
     return {"differs": True, "no difference shown": False}.get(claim), worse
 
 
-def _times_worse(interval: Interval) -> tuple[float, float]:
-    """Return the interval of a ratio, or of its inverse where less is worse."""
+def _times_worse(interval: Interval | None, *, is_rate: bool) -> tuple[float, float] | None:
+    """Return the interval of a ratio, or of its inverse where less is worse; None: it has none."""
+    if interval is None or interval.low <= 0:
+        return None
     low, high = interval.low, interval.high
-    return (low, high) if high * low >= 1 or low <= 0 else (1 / high, 1 / low)
+    return (1 / high, 1 / low) if is_rate else (low, high)
 
 
 def _subject(column: TableColumn, target: TargetSummary) -> Subject | None:

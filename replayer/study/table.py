@@ -293,11 +293,7 @@ def _answers(tables: Sequence[Filled]) -> Iterator[str]:
             doubted[doubt].append(str(table.ranked_by))
     for doubt, figures in doubted.items():
         yield f"cannot be decided here by {', '.join(figures)}: {doubt}"
-    undecided = [
-        str(table.ranked_by)
-        for table in tables
-        if _doubt_of(table) is None and any(row.differs is None for row in _yours(table)[1:])
-    ]
+    undecided = [str(table.ranked_by) for table in tables if _lacks_rounds(table)]
     if undecided:
         yield (
             f"cannot be decided by {', '.join(undecided)}: that takes {CLAIM_ROUNDS} rounds, "
@@ -327,6 +323,11 @@ def _doubt_of(table: Filled) -> str | None:
         if found.outcome == "inconclusive":
             return found.reasons[0] if found.reasons else f"{found.step} is inconclusive"
     return None
+
+
+def _lacks_rounds(table: Filled) -> bool:
+    """Whether rounds alone are missing to decide."""
+    return _doubt_of(table) is None and any(row.differs is None for row in _yours(table)[1:])
 
 
 def _between(worse: tuple[float, float]) -> str:
@@ -405,7 +406,7 @@ def _next(tables: Sequence[Filled], journal: Journal) -> Note:
         text = f"use a client with more CPUs, and nothing beside it; then: {whole}"
     elif journal.state.quick:
         text = f"this was a short look; the whole study decides: {whole}"
-    elif any(row.differs is None for table in tables for row in _yours(table)[1:]):
+    elif any(map(_lacks_rounds, tables)):
         text = f"measure more rounds: {whole} --rounds {2 * CLAIM_ROUNDS}"
     else:
         text = f"all figures and what stands out: replayer study --resume {journal.path} --details"
