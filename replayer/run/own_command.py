@@ -13,7 +13,8 @@ from replayer.supervisor import follow
 def start_ourselves(words: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
     """Start a command of this program, which is asked to end when this process is killed."""
     return subprocess.Popen(  # noqa: S603 - this very program
-        [sys.executable, "-m", "replayer", *words],
+        # -P: a folder "replayer" where the user is, such as this project's, is not the program.
+        [sys.executable, "-P", "-m", "replayer", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=stderr,
