@@ -73,8 +73,7 @@ def render_first_screen(document: Document, style: Style = PLAIN) -> str:
     code = f"  (exit code {verdict.exit_code})" if verdict.exit_code else ""
     head = [style.paint(in_one_line(describe_verdict(document)) + code, verdict.outcome)]
     table = _table(_blocks(document), _ratios_of(document.ranking), style)
-    parts = ([*answer_lines(document.answer, style)], [*table])
-    body = [line for part in parts if part for line in ("", *part)]
+    body = lay_below(([*answer_lines(document.answer, style)], [*table]))
     where = f"replayer report {document.folder} --details"
     return fill_screen(head, list(_reasons(document)), body, list(_remarks(document)), where, style)
 
@@ -102,6 +101,11 @@ def fill_screen(  # noqa: PLR0913, PLR0917 - the parts of a screen
     last, _ = _fit(remarks, room - 1, style)
     gap = [""] if last else []
     return style.fit("\n".join([*head, *first, *body, *gap, *last, *end])) + "\n"
+
+
+def lay_below(parts: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of parts, with a gap above each that has some."""
+    return [line for part in parts if part for line in ("", *part)]
 
 
 def answer_lines(texts: Iterable[str], style: Style) -> Iterator[str]:

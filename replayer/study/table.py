@@ -17,7 +17,7 @@ from replayer.measure.summary import by_size
 from replayer.measure.units import AT_LEAST, DASH, format_count, format_number
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.figures import longest, show_time
-from replayer.report.first_screen import Note, answer_lines, fill_screen
+from replayer.report.first_screen import Note, answer_lines, fill_screen, lay_below
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.study.flow import exit_code_of
 from replayer.study.journal import Journal
@@ -245,7 +245,8 @@ def render_study_screen(
     """Render what decides, ending with a newline."""
     ranked = [table for table in tables if _yours(table)]
     answers = islice(_answers(ranked), _MOST_SENTENCES)
-    body = ["", *answer_lines(answers, style), "", *_ranks(ranked, style)]
+    parts = ([*answer_lines(answers, style)], [*_ranks(ranked, style)])
+    body = lay_below(parts)
     return fill_screen(
         [_verdict(study, journal, remarks, style)],
         [*_reasons(study, journal, remarks)],
