@@ -19,6 +19,7 @@ from replayer.analysis.resampling import Figure, Interval, resample
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure.facts import Frozen
+from replayer.measure.health import saturated
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import Outcome
 from replayer.measure.summarise import summarise
@@ -60,6 +61,8 @@ class StepVerdict(Frozen):
     outcome: Outcome
     reasons: tuple[str, ...]
     """Limits that were missed or could not be judged, and what keeps the run from proving any."""
+    is_saturated: bool = False
+    """Whether the client was the limit."""
 
 
 class StandOut(Frozen):
@@ -88,7 +91,12 @@ def _load(journal: Journal, step: str, place: int) -> Measured | None:
 def find_verdicts(steps: Mapping[str, Measured]) -> tuple[StepVerdict, ...]:
     """Return what the run of each step says of its own figures."""
     return tuple(
-        StepVerdict(step=name, outcome=found.verdict.outcome, reasons=tuple(_against(found)))
+        StepVerdict(
+            step=name,
+            outcome=found.verdict.outcome,
+            reasons=tuple(_against(found)),
+            is_saturated=(health := found.record.run.health) is not None and saturated(health),
+        )
         for name, found in steps.items()
     )
 

@@ -251,7 +251,7 @@ def render_study_screen(
         [_verdict(study, journal, remarks, style)],
         [*_reasons(study, journal, remarks)],
         body,
-        [_next(ranked, journal), *_remarks(study, remarks)],
+        [_next(study, ranked, journal), *_remarks(study, remarks)],
         f"replayer study --resume {journal.path} --details",
         style,
     )
@@ -399,11 +399,14 @@ def _reasons(study: Study, journal: Journal, remarks: Remarks) -> Iterator[Note]
             yield Note("step", f"{name}: {says}")
 
 
-def _next(tables: Sequence[Filled], journal: Journal) -> Note:
+def _next(study: Study, tables: Sequence[Filled], journal: Journal) -> Note:
     """Say what to do with the answers."""
     words = "".join(f" --target {shlex.quote(target)}" for target in journal.state.targets)
     whole = f"replayer study {shlex.quote(journal.state.study)}{words}"
-    if any(_doubt_of(table) is not None for table in tables):
+    tried = [name for name in study.steps if journal.last(name) is not None]
+    if not all(map(journal.is_done, tried)):
+        text = f"some steps are not done; continue with: replayer study --resume {journal.path}"
+    elif any(found.is_saturated for table in tables for found in table.against):
         text = f"use a client with more CPUs, and nothing beside it; then: {whole}"
     elif journal.state.quick:
         text = f"this was a short look; the whole study decides: {whole}"

@@ -253,3 +253,13 @@ def test_the_first_screen_of_a_study_says_why_it_proves_nothing(tmp_path: Path) 
     assert any(line.startswith("Cannot be decided here by µs: the client was") for line in lines)
     assert len(lines) <= LINES
     assert max(len(line) for line in lines if str(tmp_path) not in line) <= 80
+
+
+def test_a_study_that_was_interrupted_says_how_it_goes_on(tmp_path: Path) -> None:
+    write_step(tmp_path / "writes-1", {0: [100]}, status="interrupted")
+    attempt = Attempt(folder="writes-1", done=False, says="interrupted")
+    journal = Journal(tmp_path, make_state("own", attempts={"writes": (attempt,)}))
+    said = " ".join(" ".join(screen(journal)).split())
+    assert (
+        f"next some steps are not done; continue with: replayer study --resume {tmp_path}" in said
+    )
