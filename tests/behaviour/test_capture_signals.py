@@ -129,16 +129,17 @@ def test_ctrl_c_reaches_the_command_once_and_progress_is_shown_on_a_terminal(
 
 
 def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(
-    shell: Shell, recorder: str
+    shell: Shell, until: Until, recorder: str
 ) -> None:
-    script = "(setsid sh -c 'while :; do : < root/file; sleep 0.05; done') & exit 6"
+    script = "(setsid sh -c 'while :; do : < root/file; echo >> turns; sleep 0.05; done') & exit 6"
     (shell.home / "root").mkdir()
     (shell.home / "root/file").touch()
     process = start(shell, recorder, "--", "sh", "-c", script)
     assert process.stderr is not None
     told = process.stderr.readline()
     assert "the command has ended; its descendants are still recorded" in told
-    time.sleep(0.3)
+    turns = shell.home / "turns"  # beside the root: not recorded
+    until(lambda: turns.exists() and turns.stat().st_size >= 2)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 6, err
