@@ -263,9 +263,10 @@ INLINE u32 put_path(struct record *r, char *to, u32 room, u64 from, u8 flags)
 /* What a call wrote: no path, and not ended by a zero. */
 INLINE u32 put_text(struct record *r, char *to, u32 room, u64 from, s64 result)
 {
-	u64 length = result;
+	u32 length = result;
 	if (result <= 0)
 		return 0;
+	HOLD(length);
 	if (length > room)
 		return room;
 	if (bpf_probe_read_user(to, length, (void *)from)) {

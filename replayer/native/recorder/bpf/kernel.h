@@ -13,6 +13,8 @@ typedef long long s64;
 #define INLINE static inline __attribute__((always_inline))
 #define OWN __attribute__((noinline)) /* verified once, by itself */
 #define KERNEL __attribute__((preserve_access_index))
+/* What is compared is what is used: the verifier of Linux 6.1 and before knows no bounds of copies. */
+#define HOLD(value) asm volatile("" : "+r"(value))
 #define NUMBER(name, value) int(*name)[value]
 #define TYPE(name, value) typeof(value) *name
 
