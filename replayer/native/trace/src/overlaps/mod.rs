@@ -24,8 +24,8 @@ pub(crate) enum Proof {
     Filled(PathId),
     /// A directory with so many entries.
     Count(PathId, i64),
-    /// A file with so many bytes.
-    Long(NodeId, i64),
+    /// A file with so many bytes, at least and at most.
+    Length(NodeId, i64, i64),
 }
 
 /// What a call does if it succeeds.
@@ -274,7 +274,7 @@ impl Proof {
             | Self::Filled(path)
             | Self::Count(path, _) => [Some(path), None],
             Self::EitherMissing(one, other) => [Some(one), Some(other)],
-            Self::Long(..) => [None; 2],
+            Self::Length(..) => [None; 2],
         };
         paths.into_iter().flatten()
     }
@@ -298,9 +298,25 @@ impl Effect {
     }
 }
 
-/// Tell calls apart that have nothing to do with each other: no name in common that changes, and no directory that one of them lists.
+/// Names of files that are given another length.
+fn resized(noted: &[Touch]) -> impl Iterator<Item = PathId> {
+    let opened: FxHashMap<Subject, PathId> = (noted.iter())
+        .filter_map(|touch| match touch.file? {
+            (file, Use::Opens { .. }) => Some((file, touch.opened()?)),
+            _ => None,
+        })
+        .collect();
+    noted.iter().filter_map(move |touch| match touch.file? {
+        (_, Use::Sees { .. } | Use::Opens { empties: false }) => None,
+        (Subject::Name(path), _) => Some(path),
+        (file, _) => opened.get(&file).copied(),
+    })
+}
+
+/// Tell calls apart that have nothing to do with each other: no name or file in common that changes, and no directory that one of them lists.
 fn together<'a>(noted: &'a [Touch], paths: &Paths) -> Vec<Vec<&'a Touch>> {
-    let changed: FxHashSet<PathId> = noted.iter().flat_map(Touch::changed).collect();
+    let names = noted.iter().flat_map(Touch::changed);
+    let changed: FxHashSet<PathId> = names.chain(resized(noted)).collect();
     let proofs = noted.iter().flat_map(Touch::proofs);
     let counted: FxHashSet<PathId> = proofs.filter_map(Proof::directory).collect();
     let mut sets = Sets::default();

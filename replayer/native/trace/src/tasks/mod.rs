@@ -220,15 +220,17 @@ impl Tasks {
         copied
     }
 
-    /// A task that was met before its parent's clone returned took copies: which descriptions it holds.
-    pub(crate) fn adopted(&mut self, number: u64) -> Option<Vec<u32>> {
-        if self.table.contains_key(&number) || self.spawning.is_empty() {
+    /// A task that was met before its parent's clone returned took copies: which descriptions it holds. Without its parent's number,
+    /// that is a guess where several are in a clone.
+    pub(crate) fn adopted(&mut self, number: u64, parent: Option<u64>) -> Option<Vec<u32>> {
+        if self.table.contains_key(&number) {
             return None;
         }
-        let parent = *self.spawning.first()?;
+        let is_guess = parent.is_none() && self.spawning.len() > 1;
+        let parent = parent.or_else(|| self.spawning.first().copied())?;
         let task = self.table.get(&parent)?;
         let (shares, start_ns) = (task.spawning?, task.spawning_ns);
-        self.guessed += u64::from(self.spawning.len() > 1);
+        self.guessed += u64::from(is_guess);
         // Another child of the same clone cannot follow.
         self.spawning.retain(|&other| other != parent);
         let held = self.spawn(parent, number, shares);

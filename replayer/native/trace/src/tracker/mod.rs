@@ -153,7 +153,12 @@ impl Tracker {
         if self.tasks.get(task).is_some() {
             return;
         }
-        let adopted = self.tasks.adopted(task);
+        self.spawned_early(task, None);
+    }
+
+    /// Meet a task that was made by a call that has not returned yet, of a parent that may be known.
+    pub(crate) fn spawned_early(&mut self, task: u64, parent: Option<u64>) {
+        let adopted = self.tasks.adopted(task, parent);
         if let Some(child) = self.tasks.get_mut(task).filter(|_| adopted.is_some()) {
             child.calls_then = self.counts.calls;
         }

@@ -20,9 +20,10 @@ const LONGEST_ENTRY_BYTES: i64 = 280;
 
 /// System calls that may do something that results of others show.
 #[rustfmt::skip]
-const SHOWN_BY_OTHERS: [&[u8]; 23] = [
+const SHOWN_BY_OTHERS: [&[u8]; 28] = [
     b"open", b"openat", b"openat2", b"creat", b"mkdir", b"mkdirat", b"mknod", b"mknodat", b"rmdir", b"unlink", b"unlinkat", b"rename",
     b"renameat", b"renameat2", b"link", b"linkat", b"symlink", b"symlinkat", b"write", b"writev", b"pwrite64", b"pwritev", b"pwritev2",
+    b"truncate", b"ftruncate", b"fallocate", b"copy_file_range", b"sendfile",
 ];
 
 /// Whether a system call may do something that results of others show.
@@ -63,34 +64,18 @@ impl Tracker {
 
     /// Note a call whose turn has come, and the lines between which it took effect; `is_among`: others are under way.
     pub(crate) fn note_overlap(&mut self, call: &Call<'_>, span: (u64, u64), is_among: bool) {
-        let is_on_names = matches!(
-            call.kind,
-            Kind::Open { .. }
-                | Kind::Path { .. }
-                | Kind::TwoPaths { .. }
-                | Kind::File {
-                    op: Op::Getdents,
-                    ..
-                }
-        );
         let searches = self.overlaps.search.is_some();
-        if call.outcome == Outcome::Unknown
-            || !(is_on_names && self.overlaps.wants(span, is_among) || searches)
-        {
+        if call.outcome == Outcome::Unknown || !self.overlaps.wants(span, is_among) {
             return;
         }
         self.meet(call.task);
-        let needs = if is_on_names {
-            self.proofs(call)
-        } else {
-            [None; 2]
-        };
+        let needs = self.proofs(call);
         let is_refuted = needs.iter().flatten().any(|&need| self.is_refuted(need));
         self.overlaps.is_contradicted |= is_refuted;
         if !searches {
             return;
         }
-        let does = if is_on_names && call.outcome.is_ok() {
+        let does = if call.outcome.is_ok() {
             self.effects(call)
         } else {
             [None; 2]
@@ -318,7 +303,7 @@ impl Tracker {
         }
     }
 
-    /// A read that returned something, or a seek to the end, tells how long the file was at least.
+    /// A read, or a seek to the end, tells how long the file was.
     fn proof_of_length(
         &mut self,
         call: &Call<'_>,
@@ -326,17 +311,22 @@ impl Tracker {
         file: FileArg<'_>,
         args: &Args<'_>,
     ) -> Option<Proof> {
-        let value = call.outcome.value().filter(|&value| value > 0)?;
+        let value = call.outcome.value()?;
         let used = self.used(call.task, file)?;
-        let end = match op {
-            Op::Read | Op::Readv => used.offset?.saturating_add(value),
-            Op::Pread | Op::Preadv => args.offset?.saturating_add(value),
+        let start = match op {
+            Op::Read | Op::Readv => used.offset?,
+            Op::Pread | Op::Preadv => args.offset?,
             Op::Lseek if args.flags == Some(SEEK_END) => {
-                value.saturating_sub(args.offset.unwrap_or(0))
+                let end = value.saturating_sub(args.offset.unwrap_or(0));
+                return Some(Proof::Length(used.node?, end, end));
             }
             _ => return None,
         };
-        Some(Proof::Long(used.node?, end))
+        let end = start.saturating_add(value);
+        let is_at_end = args.size.is_some_and(|asked| value < asked);
+        let most = if is_at_end { end } else { i64::MAX };
+        let least = if value > 0 { end } else { 0 };
+        Some(Proof::Length(used.node?, least, most))
     }
 
     fn effects(&mut self, call: &Call<'_>) -> [Option<Effect>; 2] {
@@ -402,8 +392,12 @@ impl Tracker {
             Proof::Empty(path) => self.entries(path).map(|count| count == 0),
             Proof::Filled(path) => self.entries(path).map(|count| count > 0),
             Proof::Count(path, count) => self.entries(path).map(|known| known == count),
-            // It may be longer than is known.
-            Proof::Long(node, end) => (self.tree.size(node) >= end).then_some(true),
+            Proof::Length(node, least, most) => {
+                let known = self.tree.size(node);
+                // It may be longer than is known.
+                let is_open = known < least && !self.tree.size_is_certain(node);
+                (!is_open).then_some(least <= known && known <= most)
+            }
         }
     }
 
@@ -433,7 +427,9 @@ impl Tracker {
                     && self.is_there(removed) == Some(true)
                     && self.entries(directory) > Some(count)
             }
-            (Effect::Lengthens(node), Proof::Long(needed, _)) => node == needed,
+            (Effect::Lengthens(node), Proof::Length(needed, least, _)) => {
+                node == needed && self.tree.size(node) < least
+            }
             _ => false,
         }
     }

@@ -98,6 +98,12 @@ impl Tree {
         node.map(|node| node.size)
     }
 
+    /// Whether a file is as long as the trace says: an event has shown its size, or set it.
+    pub(crate) fn size_is_certain(&self, id: NodeId) -> bool {
+        self.node(id)
+            .is_some_and(|node| node.size_is_seen || node.resized)
+    }
+
     /// Others made a file longer.
     pub(crate) fn grew(&mut self, id: NodeId, size: i64) {
         if let Some(node) = self.node_mut(id) {

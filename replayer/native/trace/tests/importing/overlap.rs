@@ -480,3 +480,28 @@ fn a_call_that_failed_explains_nothing() {
     ];
     assert_eq!(lines, order);
 }
+
+#[test]
+fn a_task_that_is_told_of_before_the_call_returns_is_nobody_elses_child() {
+    let trace = asked(
+        "1 1700000001.0 chdir(\"/r/a\") = 0\n\
+         1 1700000001.1 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         2 1700000001.2 chdir(\"/r/b\") = 0\n\
+         1 1700000001.3 vfork( <unfinished ...>\n\
+         2 1700000001.4 vfork( <unfinished ...>\n\
+         2 1700000001.5 +++ forked 3 +++\n\
+         3 1700000001.6 openat(AT_FDCWD, \"f\", O_RDONLY) = 3\n\
+         1 1700000001.7 +++ forked 4 +++\n\
+         2 1700000001.8 <... vfork resumed>) = 3\n\
+         4 1700000001.9 openat(AT_FDCWD, \"f\", O_RDONLY) = 3\n",
+    )
+    .manifest(
+        ".\td\t0\t755\t\na\td\t0\t755\t\na/f\tf\t0\t644\t\nb\td\t0\t755\t\nb/f\tf\t0\t644\t\n",
+    )
+    .import();
+    let opened: Vec<String> = (trace.lines().into_iter())
+        .filter(|line| line.starts_with("open"))
+        .collect();
+    assert_eq!(opened, ["open r/b/f #0 = 0", "open r/a/f #1 = 0"]);
+    assert_eq!(trace.count("/counts/parents_guessed"), 0);
+}

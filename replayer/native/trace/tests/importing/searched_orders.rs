@@ -77,6 +77,10 @@ fn a_read_that_no_order_explains_is_counted_once() {
 /// A call that lasts, what it returned, another one meanwhile, and how the two come in the only order that explains both results.
 #[rustfmt::skip]
 const OF_SIZES: &[(&str, &str, &str, [&str; 2])] = &[
+    ("lseek(3, 0, SEEK_END", "5", "pwrite64(4, \"x\"..., 9, 0) = 9", ["lseek #0 = 5", "pwrite #1 = 9"]),
+    ("pwrite64(3, \"x\"..., 9, 0", "9", "lseek(4, 0, SEEK_END) = 9", ["pwrite #0 = 9", "lseek #1 = 9"]),
+    ("pread64(3, \"x\"..., 9, 0", "5", "pwrite64(4, \"x\"..., 7, 0) = 7", ["pread #0 = 5", "pwrite #1 = 7"]),
+    ("pread64(3, \"\", 9, 5", "0", "pwrite64(4, \"x\"..., 7, 0) = 7", ["pread #0 = 0", "pwrite #1 = 7"]),
     ("truncate(\"/r/n\", 2", "0", "pread64(4, \"x\"..., 100, 0) = 2", ["truncate r/n = 0", "pread #1 = 2"]),
     ("lseek(3, 0, SEEK_END", "5", "ftruncate(4, 2) = 0", ["lseek #0 = 5", "ftruncate #1 = 0"]),
 ];
@@ -94,15 +98,28 @@ fn sizes_tell_which_of_two_calls_took_effect_first() {
              1 1700000001.2 pwrite64(3, \"x\"..., 5, 0) = 5\n\
              1 1700000001.3 {first} <unfinished ...>\n\
              2 1700000001.4 {second}\n\
-             1 1700000001.5 <... {name} resumed>) = {result}\n\
-             1 1700000001.6 access(\"/r/n\", F_OK <unfinished ...>\n\
-             2 1700000001.7 unlink(\"/r/n\") = 0\n\
-             1 1700000001.8 <... access resumed>) = 0\n"
+             1 1700000001.5 <... {name} resumed>) = {result}\n"
         ))
         .manifest(".\td\t0\t755\t\n")
         .import();
         assert_eq!(trace.lines()[4..6], *order, "{opened}");
     }
+}
+
+#[test]
+fn sizes_of_a_file_whose_name_never_changes_tell_it_too() {
+    let trace = asked(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 openat(AT_FDCWD, \"/r/n\", O_RDWR) = 3\n\
+         2 1700000001.1 openat(AT_FDCWD, \"/r/n\", O_RDWR) = 4\n\
+         1 1700000001.2 ftruncate(3, 5) = 0\n\
+         1 1700000001.3 lseek(3, 0, SEEK_END <unfinished ...>\n\
+         2 1700000001.4 ftruncate(4, 2) = 0\n\
+         1 1700000001.5 <... lseek resumed>) = 5\n",
+    )
+    .manifest(".\td\t0\t755\t\nn\tf\t9\t644\t\n")
+    .import();
+    assert_eq!(trace.lines()[3..5], ["lseek #0 = 5", "ftruncate #1 = 0"]);
 }
 
 #[test]

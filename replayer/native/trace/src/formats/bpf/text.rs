@@ -327,6 +327,8 @@ impl LogText {
             RecordKind::Fork => {
                 let child = u32::try_from(record.number_at(0)).unwrap_or(0);
                 self.made.insert(record.task, child);
+                self.write_front(record.task, time_ns);
+                let _ = writeln!(self.text, "+++ forked {child} +++");
             }
             RecordKind::Exit => {
                 self.write_front(record.task, time_ns);

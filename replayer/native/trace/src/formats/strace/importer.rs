@@ -164,6 +164,10 @@ impl StraceImporter {
                 self.unfinished.supersede(at.task, by);
                 tracker.pass(at.task, TaskEvent::Superseded(by), at.time_ns)?;
             }
+            Shape::Forked(child) => {
+                tracker.counts.notices += 1;
+                tracker.spawned_early(child, Some(at.task));
+            }
             Shape::Notice => self.notice(tracker, text),
             Shape::Cut => {
                 let (head, notice) = without_notice(text);

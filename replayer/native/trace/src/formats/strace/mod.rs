@@ -42,7 +42,7 @@ fn is_applicable(head: &[u8]) -> Applicability {
                 calls += 1;
             }
             Shape::Strange => strange += 1,
-            Shape::Superseded(_) | Shape::Notice | Shape::Cut => {}
+            Shape::Superseded(_) | Shape::Forked(_) | Shape::Notice | Shape::Cut => {}
         }
     }
     match (calls, strange) {

@@ -21,6 +21,8 @@ pub(crate) enum Shape<'a> {
     },
     Exited,
     Superseded(u64),
+    /// The task made this one. strace says nothing of it before the call returns: only our own recorder does.
+    Forked(u64),
     /// Signals, stops, and what strace says about itself.
     Notice,
     /// A call whose line ends in the middle: program output may have cut it.
@@ -131,6 +133,9 @@ fn scan_resumed(text: &[u8]) -> Shape<'_> {
 fn scan_ending(text: &[u8]) -> Shape<'_> {
     if !text.ends_with(b" +++") {
         return Shape::Strange;
+    }
+    if let Some(rest) = text.strip_prefix(b"forked ") {
+        return take_digits(rest).map_or(Shape::Strange, |(task, _)| Shape::Forked(task));
     }
     if let Some(rest) = text.strip_prefix(b"superseded by execve in pid ") {
         return take_digits(rest).map_or(Shape::Strange, |(task, _)| Shape::Superseded(task));
@@ -382,6 +387,7 @@ mod tests {
             shape(b"+++ superseded by execve in pid 31 +++"),
             Shape::Superseded(31)
         ));
+        assert!(matches!(shape(b"+++ forked 32 +++"), Shape::Forked(32)));
         assert!(matches!(shape(b"+++ exited with 127 +++"), Shape::Exited));
         assert!(matches!(
             shape(b"+++ killed by SIGKILL (core dumped) +++"),
