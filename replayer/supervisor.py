@@ -4,13 +4,18 @@ A thread in a call that nothing interrupts (a dead server behind FUSE, a frozen 
 process from being reaped until the call returns, after SIGKILL and after _exit alike. A shell waits
 as long. So a command that touches mounts works in a child. The supervisor touches no mount: it
 passes signals on, and ends when its child has ended or says that it would if it could.
+
+Some work may end at once at any moment (``end_at_second``). Where its process does not answer the
+second signal that asks for an end, the supervisor leaves it behind.
 """
 
 import atexit
 import ctypes
+import mmap
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -23,11 +28,16 @@ PASSED = frozenset(
         *(signal.SIGUSR1, signal.SIGUSR2),
     }
 )
+ENDING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT})
 SI_KERNEL = 0x80  # sigaction(2): sent by the kernel, as a terminal's Ctrl-C is
 PR_SET_PDEATHSIG = 1  # prctl(2)
 EXIT_ORPHAN = 4
+EXIT_INTERRUPTED = 4
 ECHO_S = 0.3
 """What comes again so soon is the same wish (chosen: people press Ctrl-C less often than that)."""
+PATIENCE_S = 1.5  # chosen: what is looked at every 0.2 s has answered by then
+_AT_ONCE = 2  # signals: the second means at once
+LAST_S = 0.5  # chosen: in which a process lets go of what it holds in the kernel
 
 _hung: list[str] = []
 _heard_s: dict[int, float] = {}
@@ -38,6 +48,10 @@ _plainly = [False]
 _was_deaf = [False]
 _word: list[tuple[int, int, int]] = []
 """In a child: the supervisor's process, the pipe for the exit code, and who may write to it."""
+_ties: list[tuple[mmap.mmap, int]] = []
+"""In a child: what it says to its supervisor while it works (see ``_Patience``), and a pipe that
+the supervisor closes when it leaves the child behind, or is killed."""
+_last_acts: list[Callable[[], object]] = []
 
 
 def keep(work: Callable[[], int]) -> int:
@@ -47,16 +61,21 @@ def keep(work: Callable[[], int]) -> int:
     has ended or left.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    left, leave = os.pipe2(os.O_CLOEXEC)
+    said = mmap.mmap(-1, mmap.PAGESIZE)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED, signal.SIGCHLD})
     supervisor = os.getpid()
     atexit.register(_leave)  # the first to be registered is the last to be done
     child = os.fork()
     if child:
         os.close(writing)
-        end_with(_wait(child, reading))
+        os.close(left)
+        end_with(_wait(child, reading, _Patience(said, leave)))
         end_plainly()
         return _code[0]
     os.close(reading)
+    os.close(leave)
+    _ties.append((said, left))
     follow(supervisor, signal.SIGKILL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
@@ -132,6 +151,40 @@ def uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def end_at_second() -> None:
+    """Have the supervisor leave this process behind where it does not answer a second signal."""
+    for said, left in _ties:
+        said[0] = 1
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        threading.Thread(target=_end, args=(left,), daemon=True, name="end").start()
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        follow_no_more()
+
+
+def before_leaving(act: Callable[[], object]) -> None:
+    """Have something done if this process is left behind, or its supervisor is killed.
+
+    It is to let go of what would live on while a thread hangs in the kernel. It is called in a
+    thread of its own.
+    """
+    _last_acts.append(act)
+
+
+def _end(left: int) -> None:
+    os.read(left, 1)  # nothing is ever written: it waits for the other end to be closed
+    for act in _last_acts:
+        with suppress(Exception):  # whatever it is, this is the end
+            act()
+    _drop_streams()
+    os._exit(EXIT_INTERRUPTED)
+
+
+def answer() -> None:
+    """Tell the supervisor that the signals so far were heard, and that this process goes on."""
+    for said, _ in _ties:
+        said[1] = (said[1] + 1) % 256
+
+
 def give_up_on(what: str) -> None:
     """Remember that a thread is left behind in a call on something."""
     _hung.append(what)
@@ -157,14 +210,18 @@ def leave_now(code: int) -> NoReturn:
 def leave_unflushed(code: int) -> NoReturn:
     """End this process at once, even where another thread is writing and nobody reads."""
     for supervisor, pipe, child in _word:
-        # A thread in the kernel holds every descriptor: readers of our output wait for its end.
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for stream in (0, 1, 2):
-            os.dup2(nowhere, stream)
+        _drop_streams()
         if child == os.getpid():  # a worker that it has forked ends for itself alone
             os.write(pipe, bytes([code]))
             os.kill(supervisor, signal.SIGCHLD)
     os._exit(code)
+
+
+def _drop_streams() -> None:
+    """Close our output: a thread in the kernel holds it, and its readers would wait for that."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
 
 
 def end_plainly() -> None:
@@ -195,15 +252,72 @@ def follow_no_more() -> None:
 _LIBC = ctypes.CDLL(None)
 
 
-def _wait(child: int, word: int) -> int:
+class _Patience:
+    """How long a child that was asked to end may take, in its supervisor.
+
+    Args:
+        said: The child's page: whether it may be left behind, and how often it has answered.
+        leave: The pipe whose closing tells the child that it is left.
+    """
+
+    _FOREVER_S = 3600.0
+
+    def __init__(self, said: mmap.mmap, leave: int) -> None:
+        self._said = said
+        self._leave = leave
+        self._answers = 0
+        self._asked = 0
+        self._due_s: float | None = None
+
+    def hear(self, number: int) -> None:
+        """Count a signal that asks for an end."""
+        if number not in ENDING or is_echo(number):
+            return
+        self._forget_answered()
+        self._asked += 1
+        if self._asked == _AT_ONCE:
+            self._due_s = time.monotonic() + PATIENCE_S
+
+    def left_s(self) -> float:
+        """Return for how long the supervisor may wait."""
+        return self._FOREVER_S if self._due_s is None else max(0, self._due_s - time.monotonic())
+
+    def is_over(self) -> bool:
+        """Whether the child is to be left behind."""
+        self._forget_answered()
+        return bool(self._said[0]) and self._due_s is not None and self._due_s <= time.monotonic()
+
+    def _forget_answered(self) -> None:
+        if not self._said[0] or self._said[1] != self._answers:
+            self._asked, self._due_s, self._answers = 0, None, self._said[1]
+
+    def leave(self, child: int) -> int:
+        """Leave the child behind, and return the exit code."""
+        os.close(self._leave)
+        signal.sigtimedwait({signal.SIGCHLD}, LAST_S)
+        os.kill(child, signal.SIGKILL)  # nobody has waited for it: the number is its own
+        signal.sigtimedwait({signal.SIGCHLD}, ECHO_S)
+        ended, _ = os.waitpid(child, os.WNOHANG)
+        why = "" if ended else f": process {child} hangs in the kernel, and ends when its call does"
+        sys.stderr.write(f"replayer: interrupted{why}\n")
+        return EXIT_INTERRUPTED
+
+
+def _wait(child: int, word: int, patience: _Patience) -> int:
     while True:
-        told = signal.sigwaitinfo({*PASSED, signal.SIGCHLD})
+        told = signal.sigtimedwait({*PASSED, signal.SIGCHLD}, patience.left_s())
+        if told is None:
+            if patience.is_over():
+                return patience.leave(child)
+            continue
         if told.si_signo == signal.SIGCHLD:
             code = _code_of(child, word)
             if code is not None:
                 return code
+            continue
+        patience.hear(told.si_signo)
         # A terminal tells every process of the group itself, but its end to the session's leader.
-        elif told.si_code != SI_KERNEL or told.si_signo == signal.SIGHUP:
+        if told.si_code != SI_KERNEL or told.si_signo == signal.SIGHUP:
             with suppress(ProcessLookupError):
                 os.kill(child, told.si_signo)
 

@@ -6,6 +6,7 @@ and the trace ends before it.
 """
 
 import json
+import os
 import platform
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import Literal, Protocol, TypedDict
 
 from replayer import _native
 from replayer.capture.calibration import Calibration, measure_probe
-from replayer.capture.ending import CommandEnder, Watch, passed_on, wait_for_end
+from replayer.capture.ending import CommandEnder, Watch, status_of, wait_for_end
 from replayer.capture.processes import families_of, has_ended, is_running, read_state
 from replayer.capture.progress import Progress, say
 from replayer.capture.recorder import Recorded
@@ -23,7 +24,7 @@ from replayer.capture.refusal import LostLogError, TracerError
 from replayer.capture.signals import Inbox, Notice
 from replayer.capture.staging import RESERVE_BYTES, free_bytes
 
-__all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "refusal_of"]
+__all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "close_probes", "refusal_of"]
 
 RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
 MOST_LOOKS = 10  # chosen: a program that starts others all the time is never seen whole at once
@@ -42,6 +43,14 @@ def refusal_of(error: RuntimeError) -> TracerError:
     """Return the refusal that tells why the probe cannot be used, and what it needs."""
     reason, need = error.args
     return TracerError(str(reason), hint=f"needed: {need}")
+
+
+def close_probes() -> None:
+    """Close all that this process holds of eBPF: the kernel detaches and removes it at once."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - numbers, not paths
+        with suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{name}").startswith("anon_inode:bpf"):  # noqa: PTH115
+                os.close(int(name))
 
 
 def attach_families(recording: Attaching, pids: Sequence[int]) -> None:
@@ -179,6 +188,8 @@ class _Launched:
 class _Detacher:
     """Lets go of the processes: they do not notice."""
 
+    waits_for_others = False
+
     def __init__(self, log: ProbeLog) -> None:
         self._log = log
         self._has_ended = False
@@ -253,17 +264,23 @@ class EbpfRecorder:
         recording = self._begin_log()
         remarks: list[str] = []
         recording.arm()
-        with subprocess.Popen(  # noqa: S603 - the user's own words
+        child = subprocess.Popen(  # noqa: S603 - the user's own words
             command,
             preexec_fn=inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
             close_fds=False,
-        ) as child:
-            ender = CommandEnder(_Launched(child.pid, self.log), self.log, remarks)
-            watch = Watch(self.log, inbox, progress)
-            wait_for_end(lambda: has_ended(child.pid) and not self.log.live(), watch, ender)
-        status = passed_on(child.returncode)
+        )
+        ender = CommandEnder(_Launched(child.pid, self.log), self.log, remarks)
+        watch = Watch(self.log, inbox, progress)
+        wait_for_end(lambda: has_ended(child.pid) and not self.log.live(), watch, ender)
+        status = status_of(child)
         self._finish(status, remarks)
-        return Recorded(status, child.pid, user_ns=None, remarks=tuple(remarks))
+        return Recorded(
+            status,
+            child.pid,
+            user_ns=None,
+            remarks=tuple(remarks),
+            is_left=child.returncode is None,
+        )
 
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
         """Record running processes and their descendants, until they end or somebody ends it."""

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from typing import Protocol
 
-from replayer.capture.processes import is_running
+from replayer.capture.processes import hangs, is_running
 from replayer.capture.progress import GrowingLog, Progress, say
 from replayer.capture.signals import Inbox, Notice, Sender
+from replayer.supervisor import EXIT_INTERRUPTED
 
 __all__ = [
     "BoundedLog",
@@ -20,10 +22,12 @@ __all__ = [
     "Watch",
     "passed_on",
     "send_signal",
+    "status_of",
     "wait_for_end",
 ]
 
 TICK_SECONDS = 0.2
+HANGS_TICKS = 5  # chosen: a second; what a disk keeps so long is left behind, too
 GRACE_NS = 10 * 10**9  # chosen: what processes have to end in after SIGTERM
 _BY_SIGNAL = 128  # shells add it to the number of the signal that ended a command
 _PATIENCE = 2  # signals that a command may ignore before all it started is told
@@ -73,6 +77,9 @@ class Watch:
 class Ender(Protocol):
     """Decides what happens while a recording runs."""
 
+    waits_for_others: bool
+    """Whether it goes on when somebody wants it to end, as a command may."""
+
     def receive(self, notice: Notice) -> None:
         """Somebody wants it to end."""
 
@@ -85,6 +92,12 @@ def passed_on(status: int) -> int:
     return status if status >= 0 else _BY_SIGNAL - status
 
 
+def status_of(process: Popen[bytes]) -> int:
+    """Return the exit status to pass on; of one that has not ended, that it was left."""
+    status = process.poll()
+    return EXIT_INTERRUPTED if status is None else passed_on(status)
+
+
 def wait_for_end(is_over: Callable[[], bool], watch: Watch, ender: Ender) -> None:
     """Wait until a recording is over, or an end was decided on."""
     while not is_over():
@@ -92,6 +105,8 @@ def wait_for_end(is_over: Callable[[], bool], watch: Watch, ender: Ender) -> Non
         if notice is not None:
             watch.progress.clear()
             ender.receive(notice)
+            if ender.waits_for_others:
+                watch.inbox.go_on()
         watch.log.bound()
         if watch.log.trouble is None:
             watch.progress.recording(watch.log)
@@ -101,7 +116,11 @@ def wait_for_end(is_over: Callable[[], bool], watch: Watch, ender: Ender) -> Non
 
 
 class CommandEnder:
-    """Ends processes and never strace."""
+    """Ends processes and never strace.
+
+    Attributes:
+        waits_for_others: Until a second wish finds that the processes hang.
+    """
 
     def __init__(self, family: RecordedFamily, log: BoundedLog, remarks: list[str]) -> None:
         self._family = family
@@ -111,6 +130,8 @@ class CommandEnder:
         self._kill_at_ns: int | None = None
         self._is_told_of_rest = False
         self._is_told_of_limit = False
+        self._hanging: dict[int, int] = {}
+        self.waits_for_others = True
 
     def receive(self, notice: Notice) -> None:
         """Pass a signal on; the more often it comes, the further it reaches."""
@@ -133,10 +154,26 @@ class CommandEnder:
             send_signal(self._family.members(), signal.SIGKILL)
             self._kill_at_ns = time.monotonic_ns() + GRACE_NS
         self._tell_of_rest()
+        if self._received >= _PATIENCE:
+            self._leave_hanging()
         if self._log.is_full and not self._is_told_of_limit:
             self._is_told_of_limit = True
             say(f"the log {self._log.reason}: recording stops")
-        return True
+        return self.waits_for_others
+
+    def _leave_hanging(self) -> None:
+        """End the recording before processes that hang in the kernel: no signal ends them."""
+        known, before = {*self._family.members()}, self._hanging
+        if (command := self._family.command()) is not None:
+            known.add(command)
+        self._hanging = {pid: before.get(pid, 0) + 1 for pid in hangs(known)}
+        left = [pid for pid, ticks in self._hanging.items() if ticks >= HANGS_TICKS]
+        if left and self.waits_for_others:
+            self.waits_for_others = False
+            numbers = ", ".join(map(str, sorted(left)[:8]))
+            self._remarks.append(
+                f"the recording ended before process {numbers}, which hangs in the kernel"
+            )
 
     def _tell_of_rest(self) -> None:
         command = self._family.command()

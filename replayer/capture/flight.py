@@ -27,7 +27,7 @@ from replayer.capture.signals import Inbox
 from replayer.capture.staging import RESERVE_BYTES, Staging, free_bytes, make_staging
 from replayer.errors import OutsideError, ReplayerError, exit_code_of
 from replayer.measure.units import format_about, format_bytes, format_time_ns
-from replayer.supervisor import is_echo
+from replayer.supervisor import give_up_on
 
 __all__ = ["Dump", "FlightPlan", "FlightRecorder", "open_flight"]
 
@@ -227,7 +227,7 @@ class FlightRecorder:
             if notice is not None and notice.signal != signal.SIGUSR1:
                 self._write("end of the recording", None)
                 return
-            if notice is not None and not is_echo(notice.signal):
+            if notice is not None:
                 self._write("signal", None)
             while (asking := door.take()) is not None:
                 self._write("--dump", asking)
@@ -341,6 +341,7 @@ class FlightRecorder:
             for dump in list(self._writer.waiting):
                 say(f"{dump.target}: not made; make it with:")
                 say(f"  {self._plan.way_to_compile(dump)}")
+                give_up_on(str(dump.target))
             return OutsideError.exit_code
         return self._writer.code
 

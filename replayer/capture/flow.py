@@ -23,7 +23,7 @@ from replayer.capture.compilation import (
     way_to_compile,
     write_prelude,
 )
-from replayer.capture.ebpf import EbpfRecorder
+from replayer.capture.ebpf import EbpfRecorder, close_probes
 from replayer.capture.flight import Dump, FlightPlan, FlightRecorder, open_flight
 from replayer.capture.order import (
     Attach,
@@ -60,6 +60,7 @@ from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_about, format_bytes, format_count
+from replayer.supervisor import before_leaving, end_at_second, give_up_on
 from replayer.trace.importing import ComputeTime, Untraced, explain_empty
 
 __all__ = ["capture"]
@@ -139,12 +140,15 @@ def capture(order: CaptureOrder) -> int:
         ReplayerError: What was asked cannot be meant, or the recording could not be compiled.
         TracerError: The recorder cannot be used here.
     """
+    end_at_second()
+    before_leaving(close_probes)
     directory = Path.cwd()
     target = Path(os.path.realpath(order.target.parent)) / order.target.name
     roots = check_roots(order.roots)
     for doubt in doubts_of(roots, target):
         say(f"warning: {doubt}")
     staging = make_staging(target, [root.absolute for root in roots])
+    before_leaving(lambda: say(f"what was recorded until then is in {staging.folder}"))
     progress = make_progress(order.verbosity, sys.stderr)
     try:
         recorder = choose_recorder(order, staging.folder)
@@ -320,6 +324,7 @@ def _list_again(begun: _Begun, dump: Dump, remarks: list[str]) -> tuple[Listed, 
     if found:
         file.rename(dump.staging.tree)
         return found[0]
+    give_up_on("the list of the roots")
     shutil.copyfile(begun.job.staging.tree, dump.staging.tree)
     remarks.append("the roots could not be listed: the files are those of the begin")
     return begun.before.listed
@@ -460,7 +465,7 @@ def _describe(job: _Capture, done: _Done) -> Sidecar:
         ),
         began=done.before.time,
         ended=read_time(),
-        exit_status=done.recording.status if is_launch else None,
+        exit_status=None if done.recording.is_left or not is_launch else done.recording.status,
         user_ns=done.recording.user_ns,
         rehearsals=done.rehearsals,
         cpu=done.cpu,

@@ -25,6 +25,7 @@ __all__ = [
     "families_of",
     "family_of",
     "group_of_unit",
+    "hangs",
     "has_ended",
     "is_running",
     "processes_of_group",
@@ -113,6 +114,26 @@ def is_running(pid: int) -> bool:
     """Tell whether a process exists and is not merely waiting to be reaped."""
     state = _status(pid).get("State", "X")
     return state[:1] not in ("Z", "X")
+
+
+def hangs(pids: Iterable[int]) -> list[int]:
+    """Return the processes of which a thread is now in a call of the kernel that no signal ends.
+
+    One that merely waits for its disk may be among them.
+    """
+    return [pid for pid in pids if any(map(_is_stuck, _folders(pid)))]
+
+
+def _folders(pid: int) -> list[Path]:
+    return [PROC / str(pid) / "task" / str(thread) for thread in _threads(pid)]
+
+
+def _is_stuck(folder: Path) -> bool:
+    try:
+        stat_line = (folder / "stat").read_text(errors="replace")
+    except OSError:
+        return False
+    return stat_line.rpartition(")")[2].split()[0] == "D"
 
 
 def tracer_of(pid: int) -> int:

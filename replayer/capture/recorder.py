@@ -40,6 +40,8 @@ class Recorded:
     10 ms; None where a process was attached to, or where nobody needs it."""
     remarks: tuple[str, ...]
     """What the user must know about the recording, a sentence each."""
+    is_left: bool = False
+    """Whether the command had not ended: its exit status is not known."""
     words: tuple[str, ...] = ()
     """The command line that recorded; empty if none did."""
     states: tuple[ProcessState, ...] = ()

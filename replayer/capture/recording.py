@@ -14,11 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from replayer.capture.calibration import Calibration, measure_tracer
-from replayer.capture.ending import CommandEnder, Watch, passed_on, send_signal, wait_for_end
+from replayer.capture.ending import CommandEnder, Watch, send_signal, status_of, wait_for_end
 from replayer.capture.log import StraceLog
 from replayer.capture.positions import Positions
 from replayer.capture.processes import (
@@ -42,10 +43,11 @@ from replayer.capture.strace import (
     probe_words,
     try_strace,
 )
-from replayer.supervisor import follow
+from replayer.supervisor import before_leaving, follow
 
 __all__ = ["StraceRecorder", "StraceWatch", "record_attached", "record_command"]
 
+LET_GO_S = 1  # chosen: as for SETTLED_NS
 SETTLED_NS = 10**9  # chosen: attaching to hundreds of processes takes less
 DETACH_NS = 60 * 10**9  # chosen: a process that hangs in the kernel cannot be let go of before
 
@@ -87,26 +89,27 @@ class _TracedFamily:
 
 def record_command(words: Sequence[str], watch: StraceWatch) -> Recorded:
     """Run a command line that launches a command, to the end of all that it starts."""
-    with subprocess.Popen(  # noqa: S603 - the user's own words
+    strace = subprocess.Popen(  # noqa: S603 - the user's own words
         words,
         preexec_fn=watch.inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
         close_fds=False,
-    ) as strace:
-        remarks: list[str] = []
-        family = _TracedFamily(strace.pid, watch.log)
-        wait_for_end(lambda: has_ended(strace.pid), watch, CommandEnder(family, watch.log, remarks))
-        # Strace is the command's parent, and is itself known as long as nobody has waited for it.
-        user_ns = computed_below(strace.pid)
-    status = strace.returncode
+    )
+    remarks: list[str] = []
+    family = _TracedFamily(strace.pid, watch.log)
+    wait_for_end(lambda: has_ended(strace.pid), watch, CommandEnder(family, watch.log, remarks))
+    # Strace is the command's parent, and is itself known as long as nobody has waited for it.
+    user_ns = computed_below(strace.pid)
+    status, passed = strace.poll(), status_of(strace)
     if _is_lost(watch.log):
-        say(f"the command ended with exit status {passed_on(status)}")
+        say(f"the command ended with exit status {passed}")
         raise LostLogError(watch.log.path, watch.log.reason)
-    if status < 0 and not watch.log.tells_of_the_commands_death():
+    if status is not None and status < 0 and not watch.log.tells_of_the_commands_death():
         remarks.append(_broken(status, watch.log.first_process()))
     return Recorded(
-        status=passed_on(status),
+        status=passed,
         first_process=watch.log.first_process(),
         user_ns=user_ns,
+        is_left=status is None,
         remarks=tuple(remarks),
     )
 
@@ -133,6 +136,7 @@ def record_attached(words: Sequence[str], watch: StraceWatch, errors: Path) -> R
             preexec_fn=prepare,  # noqa: PLW1509 - as above, and what it is to get when we end
             start_new_session=True,
         )
+    before_leaving(partial(strace.send_signal, signal.SIGINT))
     remarks: list[str] = []
     try:
         if watch.attaching is not None:
@@ -160,10 +164,10 @@ def _is_lost(log: StraceLog) -> bool:
 
 
 def _let_go(strace: subprocess.Popen[bytes]) -> None:
-    """Have strace detach, where nobody will wait for the processes any more."""
+    """Have strace detach; it waits for processes that hang in the kernel, and nobody for it."""
     strace.send_signal(signal.SIGINT)
     with suppress(subprocess.TimeoutExpired):
-        strace.wait(DETACH_NS / 1e9)
+        strace.wait(LET_GO_S)
 
 
 def _broken(status: int, command: int | None) -> str:
@@ -179,6 +183,8 @@ def _broken(status: int, command: int | None) -> str:
 class _AttachedEnder:
     """Lets go of the processes."""
 
+    waits_for_others = False
+
     def __init__(
         self, strace: subprocess.Popen[bytes], watch: StraceWatch, remarks: list[str]
     ) -> None:
@@ -190,11 +196,11 @@ class _AttachedEnder:
         self._give_up_at_ns: int | None = None
 
     def receive(self, _: Notice) -> None:
-        """Detach; again by another signal if the first was not enough."""
+        """Detach; somebody who asks again does not want to wait for it."""
         if self._give_up_at_ns is None:
             self._detach(signal.SIGINT)
         else:
-            send_signal([self._strace.pid], signal.SIGTERM)
+            raise KeyboardInterrupt
 
     def tick(self) -> bool:
         """Detach at the limit; stop waiting where a process cannot be let go of."""

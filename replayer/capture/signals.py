@@ -12,7 +12,7 @@ from enum import Enum
 from types import FrameType, TracebackType
 from typing import Self
 
-from replayer.supervisor import unhear_interrupts
+from replayer.supervisor import answer, is_echo, unhear_interrupts
 
 __all__ = ["Inbox", "Notice", "Sender"]
 
@@ -50,6 +50,7 @@ class Inbox:
         self._handlers: dict[signal.Signals, Handler] = {}
         self._mask: set[signal.Signals | int] = set()
         self._waited = {signal.SIGCHLD}
+        self._unanswered = 0
 
     def __enter__(self) -> Self:
         ending = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
@@ -66,12 +67,15 @@ class Inbox:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # What came too late to matter must not end the compilation.
-        while signal.sigtimedwait(self._waited, 0) is not None:
-            pass
+        while (found := signal.sigtimedwait(self._waited, 0)) is not None:
+            self._take(found)
+        late = [notice for notice in self._queue if notice.signal in ENDING]
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+        # The first that came too late to matter must not end the compilation.
+        if late and self._unanswered + len(late) > 1 and kind is None:
+            raise KeyboardInterrupt
 
     @property
     def mask_before(self) -> Collection[int]:
@@ -87,10 +91,25 @@ class Inbox:
         """Wait for a signal, a child that ended, or the time."""
         if not self._queue:
             found = signal.sigtimedwait(self._waited, seconds)
-            if found is not None and found.si_signo != signal.SIGCHLD:
-                sender = Sender.TERMINAL if found.si_code == _SI_KERNEL else Sender.PROCESS
-                self._queue.append(Notice(signal.Signals(found.si_signo), sender))
-        return self._queue.popleft() if self._queue else None
+            if found is not None:
+                self._take(found)
+        notice = self._queue.popleft() if self._queue else None
+        self._unanswered += notice is not None and notice.signal in ENDING
+        return notice
+
+    def go_on(self) -> None:
+        """Say that what was taken so far is no reason to end yet."""
+        self._unanswered = 0
+        answer()
 
     def _keep(self, number: int, _: FrameType | None) -> None:
-        self._queue.append(Notice(signal.Signals(number), Sender.PROCESS))
+        self._put(number, Sender.PROCESS)
+
+    def _take(self, found: signal.struct_siginfo) -> None:
+        if found.si_signo != signal.SIGCHLD:
+            sender = Sender.TERMINAL if found.si_code == _SI_KERNEL else Sender.PROCESS
+            self._put(found.si_signo, sender)
+
+    def _put(self, number: int, sender: Sender) -> None:
+        if not is_echo(number):
+            self._queue.append(Notice(signal.Signals(number), sender))

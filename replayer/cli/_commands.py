@@ -162,6 +162,7 @@ COMMANDS = {
                     --root /srv/www -p 4711
                 """,
             common=("--output", "--root", "--pid", "--rehearse", "--prepare", "--quiet"),
+            is_on_mounts=True,
         ),
         "import": CommandHelp(
             about="turn a log (strace, fio iolog, dbench loadfile) into a trace",

@@ -32,7 +32,8 @@ EXPLANATION = """\
 replayer lists the files below the roots, then runs the command and
 records its file calls. The command keeps its input, output and exit
 status. Ctrl-C interrupts it as usual, and the recording until then is
-kept. TRACE/capture.json says which recorder made the trace.
+kept. TRACE/capture.json says which recorder made the trace. Where a
+mount hangs, a second Ctrl-C ends replayer within 2 seconds.
 
 two recorders
   eBPF is taken where it can be used. The kernel tells of each

@@ -18,6 +18,7 @@ from replayer.capture.ebpf import EbpfRecorder
 from replayer.capture.refusal import TracerError
 from tests.behaviour.probed import capture, load, needs_probe, until
 from tests.behaviour.shell import IS_ROOT, Shell
+from tests.processes import children_of
 
 pytestmark = [needs_probe, pytest.mark.skipif(not IS_ROOT, reason="only root mounts and drops")]
 
@@ -189,7 +190,8 @@ def test_a_killed_recorder_leaves_no_program_in_the_kernel(shell: Shell) -> None
     script = "touch root/begun; sleep 3"
     process = shell.start(*WORDS, "sh", "-c", script, within=("setsid",))
     until((shell.home / "root/begun").exists)
-    programs = programs_of(process.pid)
+    (working,) = children_of(process.pid)
+    programs = programs_of(working)
     assert len(programs) >= 5
     assert all(map(is_loaded, programs))
     os.kill(process.pid, signal.SIGKILL)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.shell import Process, Shell, Until
+from tests.processes import children_of
 
 COUNTING = """\
 import os, signal, sys, time
@@ -278,7 +279,9 @@ while True:
 """
 
 
-def test_a_file_that_is_being_written_is_noted_where_the_log_begins(shell: Shell) -> None:
+def test_a_file_that_is_being_written_is_noted_where_the_log_begins(
+    shell: Shell, until: Until
+) -> None:
     (shell.home / "root").mkdir()
     writer = subprocess.Popen(
         [sys.executable, "-c", WRITER], cwd=shell.home, stdout=subprocess.PIPE
@@ -288,7 +291,8 @@ def test_a_file_that_is_being_written_is_noted_where_the_log_begins(shell: Shell
         assert writer.stdout.readline() == b"ready\n"
         pid = str(writer.pid)
         capturing = start(shell, "strace", "-p", pid, "--keep-raw")
-        time.sleep(3)
+        until(lambda: not is_untraced(writer.pid))
+        time.sleep(1)
         capturing.send_signal(signal.SIGINT)
         _, err = capturing.communicate(timeout=60)
         writer.kill()
@@ -344,9 +348,10 @@ def test_a_tracer_that_was_killed_is_told_and_what_it_recorded_is_kept(
 ) -> None:
     process = start(shell, "strace", "--", sys.executable, "-c", COUNTING)
     until(lambda: ready(shell))
-    (strace,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    (command,) = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
-    os.kill(int(strace), signal.SIGKILL)
+    (working,) = children_of(process.pid)
+    (strace,) = children_of(working)
+    (command,) = children_of(strace)
+    os.kill(strace, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + 9
     assert "strace was killed by signal 9" in err

@@ -15,6 +15,8 @@ PROGRAM = """
 import os, signal, sys, time
 from replayer import supervisor
 
+supervisor.PATIENCE_S = 0.3
+
 def work():
     print(os.getpid(), os.getppid(), flush=True)
     {body}
@@ -110,6 +112,56 @@ return 20 + len(got)
 def test_a_child_that_a_signal_ends_has_its_keeper_end_so(start: Start) -> None:
     process = start("os.kill(os.getpid(), signal.SIGTERM); time.sleep(10)")
     assert process.wait(10) == -signal.SIGTERM
+
+
+IMPATIENT = """
+supervisor.end_at_second()
+supervisor.before_leaving(lambda: print("let go", flush=True))
+signal.pthread_sigmask(signal.SIG_BLOCK, supervisor.ENDING)
+print("ready", flush=True)
+"""
+
+
+def ask_twice(process: Process) -> None:
+    first_line(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    for _ in range(2):
+        process.send_signal(signal.SIGINT)
+        time.sleep(supervisor.ECHO_S + 0.1)
+
+
+def test_a_child_that_answers_no_second_signal_lets_go_and_is_left_behind(start: Start) -> None:
+    process = start(IMPATIENT + "time.sleep(60)")
+    ask_twice(process)
+    said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (4, "let go\n")
+
+
+def test_a_child_that_answers_goes_on(start: Start) -> None:
+    process = start(
+        f"""{IMPATIENT}
+for _ in range(2):
+    signal.sigwait({{signal.SIGINT}})
+    supervisor.answer()
+time.sleep(0.6)"""
+    )
+    ask_twice(process)
+    said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (7, "")
+
+
+def test_a_keeper_that_is_killed_has_an_impatient_child_let_go(start: Start) -> None:
+    process = start(IMPATIENT + "time.sleep(60)")
+    child, _ = first_line(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.kill()
+    assert process.stdout.readline() == "let go\n"
+    deadline = time.monotonic() + 10
+    while is_there(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 def test_a_keeper_that_is_killed_takes_its_child_along(start: Start) -> None:
