@@ -189,6 +189,7 @@ INLINE u32 put_beside(struct record *r, char *to, struct task_state *s, const vo
 			fault = bpf_probe_read_user(to, 2, from + 8) | bpf_probe_read_user(to + 8, 4, from + 20);
 		} else { /* one read is cheaper than two */
 			u64 found[4];
+			found[3] = 0; /* of statx, which it is not read for: the verifier of Linux 5.15 sees no difference */
 			fault = bpf_probe_read_user(found, shape->aux == STAT ? 32 : 24, from + 24);
 			((u64 *)to)[0] = shape->aux == STAT ? (u32)found[0] : found[0] >> 32 & 0xffff;
 			((u64 *)to)[1] = shape->aux == STAT ? found[3] : found[2];

@@ -55,15 +55,16 @@ impl RecorderError {
             causes.push(cause.to_string());
             next = cause.source();
         }
+        let own = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let need = match number {
             Some(libc::EPERM | libc::EACCES) => {
                 "the capabilities CAP_BPF and CAP_PERFMON (root has them; in a container: --cap-add BPF --cap-add PERFMON --pid host), \
-                 and a kernel that is not locked down for confidentiality"
+                 and a kernel that is not locked down for confidentiality".to_owned()
             }
             Some(libc::ENOMEM | libc::E2BIG) => {
-                "more memory for its ring: a higher limit of the control group, or of locked memory (ulimit -l)"
+                "more memory for its ring: a higher limit of the control group, or of locked memory (ulimit -l)".to_owned()
             }
-            _ => "Linux 5.14 or later with BTF, for x86-64",
+            _ => format!("Linux 5.14 or later with BTF, for x86-64 (this is Linux {})", own.trim()),
         };
         let last = causes
             .last()
@@ -96,7 +97,7 @@ mod tests {
             (
                 libc::EINVAL,
                 "Invalid argument",
-                "Linux 5.14 or later with BTF",
+                "Linux 5.14 or later with BTF, for x86-64 (this is Linux ",
             ),
         ];
         for (number, reason, need) in cases {
