@@ -51,7 +51,7 @@ pub(crate) enum Use {
     Opens {
         empties: bool,
     },
-    /// A read found so much of what it asked for; a seek to the end found all there is.
+    /// A read found so much of what it asked for; a stat, or a seek to the end, all there is.
     Sees {
         at: i64,
         got: i64,
@@ -63,6 +63,17 @@ pub(crate) enum Use {
     Cuts(i64),
     /// It has another size, which is not known.
     Alters,
+}
+
+impl Use {
+    /// All there is of a file was seen.
+    pub(crate) fn is_long(size: i64) -> Self {
+        Self::Sees {
+            at: 0,
+            got: size,
+            asked: i64::MAX,
+        }
+    }
 }
 
 /// What was known of a name before the first call about it.

@@ -1,6 +1,6 @@
 //! Calls that overlap in time: where the result of one shows that another, which has not returned yet, took effect before it.
 
-use crate::call::{Args, At, Call, FileArg, Kind, Outcome, PathArg};
+use crate::call::{Args, At, Call, FileArg, FileKind, Kind, Outcome, PathArg};
 use crate::constants::{
     O_ACCMODE, O_CREAT, O_EXCL, O_TMPFILE, O_TRUNC, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END,
 };
@@ -140,6 +140,14 @@ impl Tracker {
                 let name = Subject::Name(self.place(call, path)?);
                 return Some((name, Use::Cuts(args.size?)));
             }
+            Kind::Path {
+                op: Op::Stat | Op::Lstat,
+                path,
+                args,
+            } => {
+                let name = Subject::Name(self.place(call, path)?);
+                return Some((name, Use::is_long(size_of_file(args)?)));
+            }
             Kind::File { op, file, args } => (*op, *file, args),
             Kind::TwoFiles { to, .. } => {
                 let slot = Subject::Description(self.used(call.task, *to)?.slot);
@@ -162,11 +170,10 @@ impl Tracker {
             Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => {
                 at.map_or(Use::Alters, |at| Use::Reaches(at.saturating_add(value)))
             }
-            Op::Lseek if args.flags == Some(SEEK_END) => Use::Sees {
-                at: 0,
-                got: value.saturating_sub(args.offset.unwrap_or(0)),
-                asked: i64::MAX,
-            },
+            Op::Lseek if args.flags == Some(SEEK_END) => {
+                Use::is_long(value.saturating_sub(args.offset.unwrap_or(0)))
+            }
+            Op::Fstat => Use::is_long(size_of_file(args)?),
             Op::Ftruncate => Use::Cuts(args.size?),
             Op::Fallocate => Use::Alters,
             _ => return None,
@@ -215,12 +222,18 @@ impl Tracker {
                     self.proofs_of_making(place, call.outcome, flags & O_EXCL != 0)
                 }
             }
-            Kind::Path { op, path, .. } => match (self.place(call, path), op) {
+            Kind::Path { op, path, args } => match (self.place(call, path), op) {
                 (None, _) => [None; 2],
                 (Some(place), Op::Mkdir | Op::Mknod | Op::Symlink) => {
                     self.proofs_of_making(place, call.outcome, true)
                 }
                 (Some(place), Op::Rmdir) => proofs_of_rmdir(place, call.outcome),
+                (Some(place), Op::Stat | Op::Lstat) if call.outcome.is_ok() => {
+                    let node = self.tree.find(place, false).node();
+                    let length = node.zip(size_of_file(args));
+                    let length = length.map(|(node, size)| Proof::Length(node, size, size));
+                    [Some(Proof::There(place)), length]
+                }
                 (Some(place), _) => proofs_of_use(place, call.outcome),
             },
             Kind::TwoPaths { op, path, to, args } => {
@@ -303,7 +316,7 @@ impl Tracker {
         }
     }
 
-    /// A read, or a seek to the end, tells how long the file was.
+    /// A read, a stat, or a seek to the end tells how long the file was.
     fn proof_of_length(
         &mut self,
         call: &Call<'_>,
@@ -319,6 +332,10 @@ impl Tracker {
             Op::Lseek if args.flags == Some(SEEK_END) => {
                 let end = value.saturating_sub(args.offset.unwrap_or(0));
                 return Some(Proof::Length(used.node?, end, end));
+            }
+            Op::Fstat => {
+                let size = size_of_file(args)?;
+                return Some(Proof::Length(used.node?, size, size));
             }
             _ => return None,
         };
@@ -457,6 +474,12 @@ impl Tracker {
         let id = self.tasks.held(task, file.number)?.inside()?;
         self.files.get(id).map(UsedFile::of)
     }
+}
+
+/// How long a stat found a file to be; of what is none, sizes say nothing.
+fn size_of_file(args: &Args<'_>) -> Option<i64> {
+    let seen = args.seen.filter(|seen| seen.kind == FileKind::Regular);
+    seen?.size
 }
 
 fn proofs_of_rmdir(place: PathId, outcome: Outcome) -> [Option<Proof>; 2] {
