@@ -429,6 +429,7 @@ class ProbeRecording:
 
     def __new__(cls, path: str | PathLike[str], ring_bytes: int, limit_bytes: int) -> Self: ...
     def restart(self, path: str | PathLike[str], limit_bytes: int) -> None: ...  # after finish
+    def record_pages(self, roots: Sequence[int]) -> None: ...  # by inode; mapped files below
     def arm(self) -> None: ...  # for the next process that this thread starts, and descendants
     def attach_to(self, processes: Sequence[int]) -> None: ...
     def progress(self) -> str: ...  # JSON: records, bytes, lost, live, is_full, trouble

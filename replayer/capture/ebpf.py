@@ -214,8 +214,16 @@ class EbpfRecorder:
     path = ""
     version = platform.release()
 
-    def __init__(self, folder: Path, limit_bytes: int, ring_bytes: int = RING_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        limit_bytes: int,
+        ring_bytes: int = RING_BYTES,
+        *,
+        roots: Sequence[Path] = (),
+    ) -> None:
         self._ring_bytes = ring_bytes
+        self._roots = roots
         self._probe: _native.ProbeRecording | None = None
         self.log = ProbeLog(folder / "log.bpf", limit_bytes)
 
@@ -240,6 +248,7 @@ class EbpfRecorder:
 
     def _begin_log(self) -> _native.ProbeRecording:
         recording = self._begin(self.log.path, self.log.limit_bytes)
+        recording.record_pages([root.stat().st_ino for root in self._roots])
         self.log.follow(recording)
         return recording
 

@@ -174,7 +174,7 @@ def choose_recorder(order: CaptureOrder, folder: Path) -> Recorder:
     """
     if order.recorder is RecorderChoice.STRACE:
         return StraceRecorder(folder, order.limit_bytes)
-    probe = EbpfRecorder(folder, order.limit_bytes)
+    probe = EbpfRecorder(folder, order.limit_bytes, roots=order.roots)
     if order.flight is not None:
         return probe
     is_named = order.recorder is RecorderChoice.EBPF

@@ -157,6 +157,14 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         yield _row("", "record with strace -f, or with -ff -ttt, to get the exact order")
 
 
+def _mapped(counts: Mapping[str, Any]) -> str:
+    written = counts["pages_written"]
+    return (
+        f"mmap: at least {format_many(counts['pages_touched'], 'page')} of "
+        f"{format_many(counts['files_mapped'], 'file')} touched; others may have been mapped"
+    ) + (f"; {format_count(written)} of them written, which a replay only reads" if written else "")
+
+
 def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     counts = trace["counts"]
     yield _row("not understood", _not_understood(counts))
@@ -179,6 +187,8 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
             "program changed it",
         )
     yield _row("blind spots", format_counts(trace["blind_spots"]) or "none seen")
+    if counts.get("pages_touched"):
+        yield _row("", _mapped(counts))
     yield _row("calibration", _calibration(trace["calibration"]))
     untraced = trace["calibration"].get("untraced")
     if untraced:

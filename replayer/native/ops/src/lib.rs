@@ -177,7 +177,7 @@ ops! {
     Getdents "getdents" Read None [plan trace cached moves length ends],
     CopyFileRange "copy_file_range" Write Copies [plan trace to_end ends],
     Sendfile "sendfile" Read Reads [plan trace cached to_end ends],
-    MmapRead "mmap_read" Read Reads [plan cached],
+    MmapRead "mmap_read" Read Reads [plan trace cached],
     Stat "stat" Look None [plan trace cached],
     Lstat "lstat" Look None [plan trace cached nofollow],
     Access "access" Look None [plan trace cached],

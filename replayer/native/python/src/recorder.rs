@@ -36,6 +36,15 @@ impl ProbeRecording {
         with(py, &self.0, |recorder| recorder.restart(&path, limit_bytes))
     }
 
+    /// Record pages that are touched through mappings of files below these directories, until the recording ends.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "Python hands over what it converted"
+    )]
+    fn record_pages(&self, py: Python<'_>, roots: Vec<u64>) -> PyResult<()> {
+        with(py, &self.0, |recorder| recorder.record_pages(&roots))
+    }
+
     /// Record the next process that this thread starts, from its execve on, and all that descends from it.
     fn arm(&self, py: Python<'_>) -> PyResult<()> {
         with(py, &self.0, Recorder::arm)

@@ -24,7 +24,9 @@ enum { NO_PREALLOC = 1, STORAGE_CREATE = 1, NO_WAKEUP = 1 };
 struct thread_info {
 	u32 status;
 } KERNEL;
+struct file;
 struct fdtable {
+	struct file **fd;
 	unsigned long *close_on_exec;
 } KERNEL;
 struct files_struct {
@@ -35,8 +37,14 @@ struct task_struct {
 	s32 pid, tgid, exit_code;
 	struct files_struct *files;
 } KERNEL;
+struct inode;
+struct dentry {
+	struct dentry *d_parent;
+	struct inode *d_inode;
+} KERNEL;
 struct path {
 	void *mnt;
+	struct dentry *dentry;
 } KERNEL;
 struct inode {
 	unsigned long i_ino;
@@ -76,6 +84,8 @@ struct iovec {
 
 /* bpf-helpers(7) */
 static void *(*bpf_map_lookup_elem)(void *map, const void *key) = (void *)1;
+static long (*bpf_map_update_elem)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*bpf_map_delete_elem)(void *map, const void *key) = (void *)3;
 static u64 (*bpf_ktime_get_ns)(void) = (void *)5;
 static long (*bpf_probe_read_user)(void *to, u32 size, const void *from) = (void *)112;
 static long (*bpf_probe_read_user_str)(void *to, u32 size, const void *from) = (void *)114;

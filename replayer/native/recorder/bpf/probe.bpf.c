@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Records the file calls of chosen tasks: a record for each call when it returns, for each fork, exec and end of a task. */
 #include "emit.h"
+#include "mapped.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -108,6 +109,8 @@ int on_return(u64 *ctx)
 		s->start_ns = bpf_ktime_get_ns();
 		flags = was_entered ? BEGUN_BEFORE : 0;
 	}
+	if ((u32)s->nr < MOST_CALLS && shapes[s->nr].filter == MAPS_FILE && (s64)ctx[1] > 0)
+		note_mapping(task, s->args[MAPS_FROM]);
 	if (!s->waits_for_exec)
 		emit(s, task->pid, ctx[1], flags);
 	s->nr = NO_CALL;
@@ -143,6 +146,7 @@ int on_fork(u64 *ctx)
 	}
 	if (s->waits_for_exec || !record_task(child))
 		return 0;
+	copy_mapping(parent, child);
 	emit_event(s, parent->pid, FORK, 0, child->pid, child->tgid);
 	return 0;
 }
@@ -185,6 +189,7 @@ int on_exec(u64 *ctx)
 	if (!s)
 		return 0;
 	s->waits_for_exec = 0;
+	forget_mapping(task, s);
 	if (!emit_exec(s, task, ctx[1], program, SHORT))
 		emit_exec(s, task, ctx[1], program, LONG);
 	s->turn++;
@@ -201,6 +206,8 @@ int on_exit(u64 *ctx)
 		return 0;
 	if (!s->waits_for_exec)
 		emit_event(s, task->pid, EXIT, task->exit_code, task->tgid, 0);
+	if (task->pid == task->tgid)
+		forget_mapping(task, s);
 	s->nr = NO_CALL;
 	count_live(-1);
 	return 0;

@@ -4,7 +4,7 @@
 #include "kernel.h"
 
 /* Kinds of records, and flags of one: record.rs */
-enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED };
+enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED, PAGE };
 enum { PATH_FAULT = 1, SECOND_FAULT = 2, PATH_NULL = 4, SECOND_NULL = 8, AUX_FAULT = 16, AUX_PART = 32, BEGUN_BEFORE = 64 };
 
 /* What is read beside numbers and paths: table.rs */
@@ -47,7 +47,8 @@ struct task_state {
 	u64 start_ns, args[6];
 	s32 nr; /* of the call that it is in, or none */
 	u16 turn; /* of its next record */
-	u8 waits_for_exec, entered_before;
+	u8 waits_for_exec, entered_before, fault_writes;
+	u64 fault_ns, fault_address; /* of its last page fault: mapped.h */
 };
 enum { NO_CALL = -1 };
 

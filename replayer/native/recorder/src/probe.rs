@@ -22,6 +22,13 @@ const POINTS: [(&str, &str); 5] = [
     ("on_return", "sys_exit"),
     ("on_enter", "sys_enter"),
 ];
+/// The same at faults for pages of files. Kernels before 6.11 do not tell of which file a page is: there none of them is used.
+const FAULTS: [(&str, &str); 4] = [
+    ("on_pages_mapped", "mm_filemap_map_pages"),
+    ("on_page_needed", "mm_filemap_fault"),
+    ("on_fault", "page_fault_user"),
+    ("on_fault_in_call", "page_fault_kernel"),
+];
 /// Programs that go through all tasks, or all their open files, once.
 const WALKS: [(&str, &str); 3] = [
     ("attach_tasks", "task"),
@@ -33,6 +40,8 @@ const WALKS: [(&str, &str); 3] = [
 pub(crate) struct Probe {
     ebpf: Ebpf,
     links: Vec<BtfTracePointLink>,
+    /// The programs at faults, where they can be used.
+    faults: Vec<&'static str>,
     controls: Array<MapData, Control>,
 }
 
@@ -86,11 +95,8 @@ impl Probe {
             let loaded = program.load(over, &btf);
             loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
         }
-        for (name, point) in POINTS {
-            let program: &mut BtfTracePoint = program(&mut ebpf, name)?;
-            let loaded = program.load(point, &btf);
-            loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
-        }
+        load_points(&mut ebpf, &btf, &POINTS)?;
+        let faults = load_points(&mut ebpf, &btf, &FAULTS).unwrap_or_default();
         let ring = RingBuf::try_from(map(&mut ebpf, "ring")?);
         let ring = ring.map_err(|error| RecorderError::refused("ring", &error))?;
         let controls = Array::try_from(map(&mut ebpf, "controls")?);
@@ -98,6 +104,7 @@ impl Probe {
         let mut probe = Self {
             ebpf,
             links: Vec::new(),
+            faults,
             controls,
         };
         probe.attach()?;
@@ -108,13 +115,30 @@ impl Probe {
     pub(crate) fn attach(&mut self) -> Result<(), RecorderError> {
         let reset = self.controls.set(0, Control::default(), 0);
         reset.map_err(|error| RecorderError::refused("controls", &error))?;
-        for (name, _) in POINTS {
+        self.attach_to_points(&POINTS.map(|(name, _)| name))
+    }
+
+    fn attach_to_points(&mut self, names: &[&str]) -> Result<(), RecorderError> {
+        for name in names {
             let program: &mut BtfTracePoint = program(&mut self.ebpf, name)?;
             let link = program.attach().and_then(|id| program.take_link(id));
             let link = link.map_err(|error| RecorderError::refused("eBPF cannot be used", &error));
             self.links.push(link?);
         }
         Ok(())
+    }
+
+    /// Record faults for pages of files, too, where processes map files below directories of these inodes.
+    pub(crate) fn record_pages(&mut self, roots: &[u64]) -> Result<(), RecorderError> {
+        let map = self.ebpf.map_mut("roots").ok_or(RecorderError::Ended)?;
+        let map = HashMap::<_, u64, u32>::try_from(map);
+        let mut map = map.map_err(|error| RecorderError::refused("roots", &error))?;
+        for root in roots {
+            let done = map.insert(root, 1, 0);
+            done.map_err(|error| RecorderError::refused("roots", &error))?;
+        }
+        let faults = self.faults.clone();
+        self.attach_to_points(&faults)
     }
 
     /// Record the next process that this thread starts, from its execve on.
@@ -193,6 +217,20 @@ impl Probe {
         read.map(drop)
             .map_err(|error| RecorderError::refused(name, &error))
     }
+}
+
+/// Load programs. Returns their names.
+fn load_points(
+    ebpf: &mut Ebpf,
+    btf: &Btf,
+    points: &[(&'static str, &str)],
+) -> Result<Vec<&'static str>, RecorderError> {
+    for (name, point) in points {
+        let program: &mut BtfTracePoint = program(ebpf, name)?;
+        let loaded = program.load(point, btf);
+        loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
+    }
+    Ok(points.iter().map(|(name, _)| *name).collect())
 }
 
 fn current_thread() -> Option<u64> {

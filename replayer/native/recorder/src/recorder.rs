@@ -121,6 +121,15 @@ impl Recorder {
         self.probe.attach()
     }
 
+    /// Record pages that are touched through mappings of files below these directories, by the numbers of their inodes, until the recording
+    /// ends. Kernels before 6.11 do not tell.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn record_pages(&mut self, roots: &[u64]) -> Result<(), RecorderError> {
+        self.probe.record_pages(roots)
+    }
+
     /// Record the next process that this thread starts, from its execve on, and all that descends from it.
     ///
     /// # Errors

@@ -219,6 +219,8 @@ pub(crate) struct Shares {
     pub(crate) cwd: bool,
     /// It gets mounts of its own instead.
     pub(crate) parts_mounts: bool,
+    /// The memory: what is mapped.
+    pub(crate) memory: bool,
     /// The memory, while the parent waits for the child's execve or end (vfork).
     pub(crate) memory_in_turn: bool,
 }
@@ -283,6 +285,13 @@ pub(crate) enum Kind<'a> {
         args: Args<'a>,
     },
     Fchdir(FileArg<'a>),
+    /// Pages were touched through a mapping.
+    Touched(TouchedPages),
+    /// Addresses and sizes: of what was mapped, and of what is mapped instead, if anything is.
+    Unmap {
+        from: (i64, i64),
+        to: Option<(i64, i64)>,
+    },
     /// Absolute paths begin elsewhere from now on.
     Chroot(PathArg<'a>),
     /// The same, for all tasks that share the mounts.
@@ -355,6 +364,21 @@ pub(crate) struct Gone {
     pub(crate) size: i64,
     /// Tells apart those that had one name after another.
     pub(crate) inode: i64,
+}
+
+/// Pages that a task touched, as far as that made faults.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TouchedPages {
+    pub(crate) address: i64,
+    /// To the end of the last page.
+    pub(crate) size: i64,
+    /// The pages of the file that the first of them may be.
+    pub(crate) pages: (i64, i64),
+    /// Bytes of the file then.
+    pub(crate) file_size: i64,
+    pub(crate) faults: u64,
+    /// How many of these were to write.
+    pub(crate) writes: u64,
 }
 
 /// What happens to a descriptor at execve.

@@ -70,6 +70,7 @@ pub(crate) const AT_EMPTY_PATH: i64 = 0x1000;
 pub(crate) const CLONE_FS: i64 = 0x200;
 pub(crate) const CLONE_FILES: i64 = 0x400;
 pub(crate) const CLONE_VFORK: i64 = 0x4000;
+pub(crate) const CLONE_VM: i64 = 0x100;
 pub(crate) const CLONE_THREAD: i64 = 0x1_0000;
 pub(crate) const CLONE_NEWNS: i64 = 0x2_0000;
 pub(crate) const CLONE_NEWUSER: i64 = 0x1000_0000;

@@ -1,7 +1,8 @@
 //! What an import counted: the figures of trace.json and of the report.
 
+use crate::tree::NodeId;
 use replayer_ops::{Flag, Op, errno_name};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -52,6 +53,16 @@ pub(crate) struct Sampled {
     pub(crate) text: String,
 }
 
+/// Pages of files that were touched through mappings.
+#[derive(Debug, Default)]
+pub(crate) struct MappedPages {
+    /// Those that had to be mapped first.
+    pub(crate) touched: u64,
+    /// Of these, those that were written for others to see.
+    pub(crate) written: u64,
+    pub(crate) files: FxHashSet<NodeId>,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) lines: u64,
@@ -81,6 +92,7 @@ pub(crate) struct Counts {
     /// Calls on descriptors that the log does not open and does not show.
     pub(crate) unknown_file: ByName,
     pub(crate) blind: ByName,
+    pub(crate) pages: MappedPages,
     /// Descriptors whose file turned out to be another.
     pub(crate) files_corrected: u64,
     /// Descriptors that were open before the trace.
@@ -116,7 +128,10 @@ impl Counts {
 
     /// Calls of the traced program that became events.
     pub(crate) fn represented(&self) -> u64 {
-        let calls = self.ops.iter().filter(|(op, _)| !op.is(Flag::untimed));
+        let calls = self
+            .ops
+            .iter()
+            .filter(|(op, _)| !op.is(Flag::untimed) && **op != Op::MmapRead);
         calls.map(|(_, count)| count).sum()
     }
 
@@ -144,6 +159,9 @@ impl Counts {
             "ops": self.ops.iter().map(|(op, count)| (op.name().to_owned(), json!(count))).collect::<Map<_, _>>(),
             "errors": self.errors.iter()
                 .map(|(&number, count)| (errno_name(number).to_owned(), json!(count))).collect::<Map<_, _>>(),
+            "pages_touched": self.pages.touched,
+            "pages_written": self.pages.written,
+            "files_mapped": self.pages.files.len(),
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
             "files_open_before": self.inherited,

@@ -201,6 +201,7 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
         threads: Vec::new(),
         outside: OutsideFiles::default(),
         pipes: Pipes::default(),
+        sees_pages: false,
         adopted: Vec::new(),
     };
     for (link, root) in &request.aliases {

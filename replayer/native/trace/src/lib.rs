@@ -19,6 +19,7 @@ mod history;
 mod import;
 mod input;
 mod manifest;
+mod mappings;
 mod open_files;
 mod order;
 mod overlaps;

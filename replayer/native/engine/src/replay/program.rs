@@ -197,6 +197,8 @@ pub(crate) enum ReplayCall {
     /// No call of the program: its thread has ended. What it did by itself before that is the pause before this call.
     End,
     Read(DataCall),
+    /// Read through a mapping of these pages, which ends with it.
+    ReadMapped(DataCall),
     Write(DataCall),
     /// `entries`: how many it returned.
     List {
@@ -212,7 +214,7 @@ pub(crate) enum ReplayCall {
         slot: Slot,
         command: u32,
     },
-    /// Mapped and unmapped again; which pages were touched is not known.
+    /// Mapped and unmapped again: pages that were touched follow.
     Map {
         slot: Slot,
         offset: u64,

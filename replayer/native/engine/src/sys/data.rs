@@ -240,11 +240,24 @@ const PAGE: usize = 4096;
 
 /// Map the whole file, read one byte of every page, unmap.
 pub(crate) fn mmap_read(file: RawFd) -> Answer {
-    let size = fstat(file)?;
+    mmap_part(file, (0, fstat(file)?))
+}
+
+/// The same of a part of the file. Behind its end there is nothing to read.
+pub(crate) fn mmap_read_range(file: RawFd, (offset, size): Range) -> Answer {
+    match mmap_part(file, (offset, size)) {
+        Err(Errno::FAULT) => Ok(fstat(file)?.saturating_sub(offset).min(size)),
+        answer => answer,
+    }
+}
+
+fn mmap_part(file: RawFd, (offset, size): Range) -> Answer {
     if size == 0 {
         return Ok(0);
     }
-    let len = usize::try_from(size).map_err(|_| Errno::OVERFLOW)?;
+    let within = offset % PAGE as u64;
+    let len = size.checked_add(within).ok_or(Errno::OVERFLOW)?;
+    let len = usize::try_from(len).map_err(|_| Errno::OVERFLOW)?;
     // SAFETY: a new private mapping at an address of the kernel's choice; unmapped below, never borrowed.
     let start = unsafe {
         rustix::mm::mmap(
@@ -253,7 +266,7 @@ pub(crate) fn mmap_read(file: RawFd) -> Answer {
             ProtFlags::READ,
             MapFlags::PRIVATE,
             borrow(file),
-            0,
+            offset - within,
         )?
     };
     let touched = touch_pages(start as usize, len);

@@ -4,7 +4,7 @@ use replayer_recorder::{Recorder, RecorderError};
 use replayer_trace::{Event, NamedPath, Op, Request, Trace, import};
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -75,13 +75,26 @@ pub(crate) fn wait_until(holds: impl Fn() -> bool) {
 /// Record a command and all that it starts.
 pub(crate) fn record_with_probe(home: &Path, words: &[&str]) -> Option<PathBuf> {
     let log = home.join("log.bpf");
+    record(open_recorder(&log)?, home, words);
+    Some(log)
+}
+
+/// The same, with pages of files below the root that are touched through mappings.
+pub(crate) fn record_pages_with_probe(home: &Path, words: &[&str]) -> Option<PathBuf> {
+    let log = home.join("log.bpf");
     let mut recorder = open_recorder(&log)?;
+    let root = fs::metadata(home.join("r")).unwrap();
+    recorder.record_pages(&[root.ino()]).unwrap();
+    record(recorder, home, words);
+    Some(log)
+}
+
+fn record(mut recorder: Recorder, home: &Path, words: &[&str]) {
     recorder.arm().unwrap();
     command(home, words).spawn().unwrap().wait().unwrap();
     wait_until(|| recorder.progress().unwrap().live == 0);
     recorder.finish().unwrap();
     assert_eq!(recorder.progress().unwrap().lost, 0);
-    Some(log)
 }
 
 /// What a thread did, in its order: without times.

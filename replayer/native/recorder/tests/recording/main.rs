@@ -12,4 +12,5 @@
 mod attached;
 mod common;
 mod crowds;
+mod mapped;
 mod oracle;

@@ -3,6 +3,7 @@
 pub(crate) mod predecessors;
 
 use crate::call::{OnExec, Shares};
+use crate::mappings::Mappings;
 use crate::order::{EdgeReason, EventRef};
 use crate::pipes::PipeEnd;
 use crate::scope::Location;
@@ -56,6 +57,8 @@ pub(crate) struct Task {
     files: Rc<RefCell<FdTable>>,
     /// Shared by the tasks that were cloned with `CLONE_FS`.
     cwd: Rc<RefCell<Cwd>>,
+    /// Shared by the tasks that were cloned with `CLONE_VM`.
+    memory: Rc<RefCell<Mappings>>,
     /// Its number in the trace, once it has an event.
     pub(crate) thread: Option<u32>,
     pub(crate) last_end_ns: Option<i64>,
@@ -200,6 +203,7 @@ impl Tasks {
         let mut born = Task {
             files: Rc::clone(&task.files),
             cwd: Rc::clone(&task.cwd),
+            memory: Rc::clone(&task.memory),
             predecessors: task
                 .predecessors
                 .of_child(parent, task.cause(EdgeReason::Spawn)),
@@ -211,6 +215,9 @@ impl Tasks {
         }
         if !shares.cwd {
             born.part_cwd();
+        }
+        if !shares.memory {
+            Rc::make_mut(&mut born.memory);
         }
         if shares.parts_mounts {
             self.mounts += 1;
@@ -459,6 +466,18 @@ impl Tasks {
         let cwds = self.table.values().map(|task| &task.cwd);
         let cwds: FxHashMap<_, _> = cwds.map(|cwd| (Rc::as_ptr(cwd), cwd)).collect();
         cwds.into_values().map(|cwd| cwd.borrow_mut())
+    }
+
+    /// What a task has mapped.
+    pub(crate) fn mappings(&mut self, number: u64) -> Option<RefMut<'_, Mappings>> {
+        Some(self.get_mut(number)?.memory.borrow_mut())
+    }
+
+    /// A task has nothing mapped any more. Returns the descriptions that nobody else maps.
+    pub(crate) fn leave_memory(&mut self, number: u64) -> Vec<u32> {
+        let task = self.table.get_mut(&number);
+        let left = task.and_then(|task| Rc::into_inner(std::mem::take(&mut task.memory)));
+        left.map_or_else(Vec::new, |memory| memory.into_inner().unmap((0, i64::MAX)))
     }
 
     /// The working directory of a task.

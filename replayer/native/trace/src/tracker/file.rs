@@ -27,6 +27,9 @@ const KNOWN_IOCTLS: [&[u8]; 7] = [
     b"FIGETBSZ",
 ];
 
+/// Which pages were touched is known where they had to be mapped first.
+const MAPPED_IN_PART: &str = "mmap (in part)";
+
 impl Tracker {
     pub(crate) fn on_file(
         &mut self,
@@ -53,6 +56,10 @@ impl Tracker {
             return Ok(Disposition::Other);
         };
         let used = self.record_foreign_changes(call, op, (id, used), args)?;
+        let maps = op == Op::Mmap && self.sees_pages && call.outcome.is_ok();
+        if let (true, Some(range)) = (maps, call.outcome.value().zip(args.size)) {
+            self.unmapped(call, range, None)?;
+        }
         if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
             self.tree.was_entered(node);
         }
@@ -75,6 +82,9 @@ impl Tracker {
         }
         if let Outcome::Value(value) = call.outcome {
             self.learn_use(op, id, used, &written, value);
+        }
+        if maps {
+            self.mapped(call, id, args);
         }
         Ok(Disposition::Event)
     }
@@ -165,7 +175,11 @@ impl Tracker {
                 let writes = args.mode.unwrap_or(0) & 2 != 0 && args.flags.unwrap_or(0) & 1 != 0;
                 let end = start.saturating_add(args.size.unwrap_or(0));
                 self.order.data(node, (start, end), Access::of_call(writes));
-                self.counts.blind.add("mmap");
+                self.counts.blind.add(if self.sees_pages {
+                    MAPPED_IN_PART
+                } else {
+                    "mmap"
+                });
                 if writes {
                     self.usage.changed(used.path);
                 }

@@ -33,7 +33,7 @@ impl Tracker {
                 }
                 ended(used.offset, got)
             }
-            Op::Pread | Op::Preadv => ended(args.offset, got),
+            Op::Pread | Op::Preadv | Op::MmapRead => ended(args.offset, got),
             _ => None,
         };
         if let (Some(size), Some(open)) = (reached, self.files.get(id)) {

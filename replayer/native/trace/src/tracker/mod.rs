@@ -7,6 +7,7 @@
 pub(crate) mod descriptors;
 pub(crate) mod file;
 pub(crate) mod foreign_changes;
+pub(crate) mod mapped;
 pub(crate) mod open;
 pub(crate) mod outside;
 pub(crate) mod overlap;
@@ -93,6 +94,8 @@ pub(crate) struct Tracker {
     pub(crate) threads: Vec<u64>,
     pub(crate) outside: OutsideFiles,
     pub(crate) pipes: Pipes,
+    /// The log tells which pages were touched through mappings, and what is unmapped.
+    pub(crate) sees_pages: bool,
     /// Descriptions that were open before: they get an event before the one that uses them.
     pub(crate) adopted: Vec<PendingOpen>,
 }
@@ -101,7 +104,7 @@ impl Tracker {
     /// Take a call that has returned.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
         self.meet(call.task);
-        self.counts.calls += 1;
+        self.counts.calls += u64::from(!matches!(call.kind, Kind::Touched(_)));
         if let Some(start) = call.start_ns {
             self.first_ns.get_or_insert(start);
             self.last_ns = self.last_ns.max(call.end_ns().unwrap_or(start));
@@ -143,6 +146,7 @@ impl Tracker {
                 self.on_file(call, Op::Fcntl, *file, args)
             }
             Kind::Close(file) => self.close(call, *file),
+            Kind::Touched(touched) => self.touched(call, touched),
             Kind::Unsupported { path, file } => Ok(self.unsupported(call, path.as_ref(), *file)),
             _ => self.state(call),
         }

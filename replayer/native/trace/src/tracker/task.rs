@@ -119,7 +119,7 @@ impl Tracker {
     }
 
     /// Descriptions lose a descriptor without a close: those that lose their last one end.
-    fn let_go(&mut self, call: &Call<'_>, ids: Vec<u32>) -> Result<(), TraceError> {
+    pub(crate) fn let_go(&mut self, call: &Call<'_>, ids: Vec<u32>) -> Result<(), TraceError> {
         for id in ids {
             if let Some(description) = self.files.release(id).filter(|one| !one.untold) {
                 let silent = Call::implied(call.task, call.name, call.start_ns);
@@ -184,6 +184,7 @@ impl Tracker {
                 }
             }
             Kind::Blind(what) => self.counts.blind.add(what),
+            Kind::Unmap { from, to } if value.is_some() => self.unmapped(call, *from, *to)?,
             _ => {}
         }
         Ok(Disposition::Other)
@@ -337,7 +338,8 @@ impl Tracker {
             self.counts.out_of_scope.add(call.name);
         }
         if call.outcome.is_ok() {
-            let (closed, gained) = self.tasks.exec(call.task);
+            let (mut closed, gained) = self.tasks.exec(call.task);
+            closed.extend(self.tasks.leave_memory(call.task));
             for description in gained {
                 self.files.hold(description);
             }
@@ -365,7 +367,8 @@ impl Tracker {
             return Ok(());
         }
         let call = Call::implied(task, "exit", time_ns);
-        let held = self.tasks.leave(task);
+        let mut held = self.tasks.leave(task);
+        held.extend(self.tasks.leave_memory(task));
         self.let_go(&call, held)?;
         self.requests.finish(task);
         if passing == TaskEvent::Exited {

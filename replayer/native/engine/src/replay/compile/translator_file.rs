@@ -92,6 +92,12 @@ impl Translator<'_> {
                 self.reads(call.size);
                 ReplayCall::Read(call)
             }
+            Op::MmapRead => ReplayCall::ReadMapped(DataCall {
+                slot,
+                size: operands.data()?,
+                offset: Some(operands.offset()?),
+                vector: None,
+            }),
             Op::Write | Op::Pwrite | Op::Writev | Op::Pwritev => {
                 ReplayCall::Write(moved(slot, event)?)
             }

@@ -167,9 +167,10 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             return self.at(scheduled, Op::Stat, *at, K::stat);
         }
         match &scheduled.call {
-            ReplayCall::Read { .. } | ReplayCall::Write { .. } | ReplayCall::List { .. } => {
-                self.enact_data(scheduled)
-            }
+            ReplayCall::Read { .. }
+            | ReplayCall::ReadMapped { .. }
+            | ReplayCall::Write { .. }
+            | ReplayCall::List { .. } => self.enact_data(scheduled),
             ReplayCall::Plain(call) => self.enact_plain(batch, scheduled, call),
             other => self.enact_other(batch, scheduled, other),
         }

@@ -27,6 +27,12 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
                 let ops = [Op::Read, Op::Pread, Op::Readv, Op::Preadv];
                 self.read(scheduled, extent.op(ops), *extent)
             }
+            ReplayCall::ReadMapped(extent) => {
+                let range = (extent.offset.unwrap_or(0), extent.size);
+                self.moves(scheduled, Op::MmapRead, extent.slot, |file| {
+                    data::mmap_read_range(file, range)
+                })
+            }
             ReplayCall::Write(extent) => {
                 let ops = [Op::Write, Op::Pwrite, Op::Writev, Op::Pwritev];
                 self.write(scheduled, extent.op(ops), *extent)

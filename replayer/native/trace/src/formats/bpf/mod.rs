@@ -4,6 +4,7 @@
 //! and none is missing that the recorder does not know of.
 
 mod attached;
+mod pages;
 mod record;
 mod shape;
 mod source;
@@ -60,6 +61,7 @@ fn import(
         blind.add_all(LOST, usize::try_from(survey.lost).unwrap_or(usize::MAX));
         blind.add_all(CUT, usize::from(!survey.is_whole));
         blind.add_all(COMPAT, usize::try_from(survey.compat).unwrap_or(usize::MAX));
+        tracker.sees_pages |= survey.sees_pages;
         lines.push(Input::of(
             input.path.clone(),
             Box::new(LogText::of(records, survey)),

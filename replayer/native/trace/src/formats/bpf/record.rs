@@ -29,6 +29,9 @@ pub enum RecordKind {
     File,
     /// All open files have been told.
     Looked,
+    /// A page of a file was touched through a mapping: address, the first and last page of the file that it may be, size and number of
+    /// the inode, and what was done.
+    Page,
 }
 
 /// Flags of a record.
@@ -38,6 +41,10 @@ pub(super) const PATH_NULL: u8 = 4;
 pub(super) const SECOND_NULL: u8 = 8;
 pub(super) const PART: u8 = 32;
 pub(super) const BEGUN_BEFORE: u8 = 64;
+
+/// What the record of a page says: it was to be written, or a call that is recorded touched it.
+pub(super) const WRITES: u64 = 1;
+pub(super) const IN_CALL: u64 = 2;
 
 /// A record, read in place.
 #[derive(Debug, Clone, Copy)]
@@ -114,6 +121,7 @@ impl<'a> Record<'a> {
                 6 => RecordKind::Attached,
                 7 => RecordKind::File,
                 8 => RecordKind::Looked,
+                9 => RecordKind::Page,
                 _ => return None,
             },
             flags,

@@ -22,6 +22,8 @@ pub(super) struct Survey {
     /// The recorder has ended the recording itself.
     pub(super) is_whole: bool,
     pub(super) attached: Attachments,
+    /// Pages that were touched through mappings are recorded.
+    pub(super) sees_pages: bool,
 }
 
 /// A call whose begin was long before its record.
@@ -57,6 +59,7 @@ impl Survey {
                 break;
             }
             survey.attached.take(&record);
+            survey.sees_pages |= record.kind == RecordKind::Page;
             if matches!(record.kind, RecordKind::File | RecordKind::Looked) {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Records as lines, in the order in which calls were entered and returned.
 
-use super::record::{BEGUN_BEFORE, Record, RecordKind};
+use super::pages::Touched;
+use super::record::{BEGUN_BEFORE, IN_CALL, Record, RecordKind};
 use super::source::Records;
 use super::survey::{LONG_NS, Survey};
 use super::table::{call_of, executes, executes_at, name_of};
@@ -25,6 +26,8 @@ struct Slot {
     is_unfinished: bool,
     /// It is told by another one.
     is_void: bool,
+    /// Pages that it tells of, with those of later records.
+    touched: Option<Touched>,
 }
 
 /// The entry or the return of a call, or what is no call: when, its turn among those of one time, whether it is a return, its slot.
@@ -43,6 +46,10 @@ pub(super) struct LogText {
     turns: u64,
     /// The next one of those that took long.
     long: usize,
+    /// Pages that tasks touched last, outside of calls; nothing else came since.
+    last_touched: FxHashMap<u32, usize>,
+    /// Pages that tasks have touched in the call that they are in.
+    touched_in_call: FxHashMap<u32, Vec<Touched>>,
     /// Those whose entry is there, by task.
     open: FxHashMap<u32, usize>,
     /// Tasks that were made in a call that has not returned, by who made them.
@@ -65,6 +72,8 @@ impl LogText {
             has_ended: false,
             turns: 0,
             long: 0,
+            last_touched: FxHashMap::default(),
+            touched_in_call: FxHashMap::default(),
             open: FxHashMap::default(),
             made: FxHashMap::default(),
             programs: FxHashMap::default(),
@@ -88,6 +97,7 @@ impl LogText {
             slot.entered_by = task;
             slot.is_unfinished = false;
             slot.is_void = false;
+            slot.touched = None;
         }
         place
     }
@@ -141,6 +151,10 @@ impl LogText {
 
     fn take(&mut self, bytes: &[u8], record: &Record<'_>) {
         let task = record.task;
+        if record.kind == RecordKind::Page {
+            return self.take_page(bytes, record);
+        }
+        self.last_touched.remove(&task);
         match record.kind {
             RecordKind::Call => {
                 let open = self
@@ -161,6 +175,7 @@ impl LogText {
                     slot.entered_by = *before;
                 }
                 self.push(record.end_ns(), true, slot);
+                self.tell_touched_in_call(bytes, record);
             }
             RecordKind::Exec => {
                 let before = u32::try_from(record.number_at(0)).unwrap_or(task);
@@ -176,7 +191,47 @@ impl LogText {
                 self.push(record.start_ns, false, slot);
             }
             RecordKind::End => self.has_ended = true,
-            RecordKind::Pending | RecordKind::Attached | RecordKind::File | RecordKind::Looked => {}
+            RecordKind::Pending
+            | RecordKind::Attached
+            | RecordKind::File
+            | RecordKind::Looked
+            | RecordKind::Page => {}
+        }
+    }
+
+    /// Pages that a call touched are told behind it; others when they were touched.
+    fn take_page(&mut self, bytes: &[u8], record: &Record<'_>) {
+        let (task, touched) = (record.task, Touched::of(record));
+        if record.number_at(5) & IN_CALL != 0 {
+            let before = self.touched_in_call.entry(task).or_default();
+            if !before.last_mut().is_some_and(|last| last.join(&touched)) {
+                before.push(touched);
+            }
+            return;
+        }
+        let last = self.last_touched.get(&task);
+        let last = last.and_then(|&slot| self.slots.get_mut(slot)?.touched.as_mut());
+        if !last.is_some_and(|last| last.join(&touched)) {
+            let slot = self.tell_touched(bytes, task, touched);
+            self.last_touched.insert(task, slot);
+        }
+    }
+
+    fn tell_touched(&mut self, bytes: &[u8], task: u32, touched: Touched) -> usize {
+        let slot = self.keep(bytes, task);
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.touched = Some(touched);
+        }
+        self.push(touched.start_ns, false, slot);
+        slot
+    }
+
+    /// The time is the call's. An mmap that touches its pages is replayed as one that does.
+    fn tell_touched_in_call(&mut self, bytes: &[u8], record: &Record<'_>) {
+        let touched = self.touched_in_call.remove(&record.task);
+        let maps = call_of(record).is_some_and(|call| matches!(call.name, "mmap" | "mmap2"));
+        for touched in touched.into_iter().flatten().filter(|_| !maps) {
+            self.tell_touched(bytes, record.task, touched.at(record.end_ns()));
         }
     }
 
@@ -212,12 +267,13 @@ impl LogText {
         };
         let mut is_done = true;
         if let Some(record) = Record::read(&slot.bytes).filter(|_| !slot.is_void) {
-            is_done = match record.kind {
-                RecordKind::Call | RecordKind::Pending if is_return => {
+            is_done = match (record.kind, &slot.touched) {
+                (_, Some(touched)) => self.write_touched(record.task, touched, place),
+                (RecordKind::Call | RecordKind::Pending, None) if is_return => {
                     self.write_return(&record, &slot, time_ns);
                     true
                 }
-                RecordKind::Call | RecordKind::Pending => {
+                (RecordKind::Call | RecordKind::Pending, None) => {
                     self.write_entry(&record, &slot, time_ns, place)
                 }
                 _ => {
@@ -244,6 +300,15 @@ impl LogText {
             .saturating_add(self.records.offset_ns);
         let (seconds, part) = (wall_ns / 1_000_000_000, wall_ns % 1_000_000_000);
         let _ = write!(self.text, "{task} {seconds}.{part:09} ");
+    }
+
+    fn write_touched(&mut self, task: u32, touched: &Touched, place: usize) -> bool {
+        if self.last_touched.get(&task) == Some(&place) {
+            self.last_touched.remove(&task);
+        }
+        self.write_front(task, touched.start_ns);
+        touched.write(&mut self.text);
+        true
     }
 
     /// Write a call from its entry on. Whether all of it is written.

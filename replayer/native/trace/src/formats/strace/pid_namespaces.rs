@@ -85,6 +85,7 @@ mod tests {
         files: false,
         cwd: false,
         parts_mounts: false,
+        memory: false,
         memory_in_turn: false,
     });
 

@@ -15,6 +15,7 @@ fn absurd(size: u64) -> Vec<ReplayCall> {
         ReplayCall::Plain(Call::Readahead { slot, offset, size }),
         ReplayCall::Plain(Call::SyncRange { slot, offset, size, flags: u32::MAX }),
         ReplayCall::Plain(Call::Lseek { slot, offset: 1 << 63, whence: u32::MAX }),
+        ReplayCall::ReadMapped(DataCall { slot, size, offset: Some(offset), vector: None }),
         ReplayCall::Map { slot, offset, size, protection: u32::MAX, flags: u32::MAX },
         ReplayCall::Map { slot, offset: 0, size, protection: 1, flags: 0x32 },
         ReplayCall::Plain(Call::FcntlLock { slot, wait: true, kind: LockKind::Shared, before: LockKind::Shared, offset: 1 << 63, size: u64::MAX >> 1, whence: 99 }),

@@ -55,6 +55,10 @@ fn on_open_files(at: PerformanceId) -> ReplayCalls {
         (ReplayCall::Fcntl { slot, command: 3, argument: 0 }, OK),
         (ReplayCall::Ioctl { slot, command: 0x5401 }, Recorded::Error(25)),
         (ReplayCall::Map { slot, offset: 0, size: 4096, protection: 3, flags: 1 }, OK),
+        (ReplayCall::ReadMapped(DataCall { slot, size: 8192, offset: Some(4096), vector: None }), exactly(8192)),
+        // To the end of the file.
+        (ReplayCall::ReadMapped(DataCall { slot, size: 8192, offset: Some(12_288), vector: None }), exactly(4096)),
+        (ReplayCall::ReadMapped(DataCall { slot, size: 4096, offset: Some(16_384), vector: None }), exactly(0)),
         (ReplayCall::Plain(Call::Fstatfs { slot }), OK),
         (ReplayCall::Plain(Call::Fiemap { slot }), OK),
         (ReplayCall::Plain(Call::Lseek { slot, offset: u64::MAX, whence: 2 }), exactly(16383)),

@@ -12,10 +12,10 @@ pub(crate) mod file;
 pub(crate) mod path;
 
 use crate::bytes::{cut, find, from, number};
-use crate::call::{Args, FileArg, Gone, Kind, OnExec, PathArg, Shares};
+use crate::call::{Args, FileArg, Gone, Kind, OnExec, PathArg, Shares, TouchedPages};
 use crate::constants::{
     CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VFORK,
-    O_CLOEXEC, S_IFSOCK, flags, lenient_flags,
+    CLONE_VM, O_CLOEXEC, S_IFSOCK, flags, lenient_flags,
 };
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
@@ -69,9 +69,9 @@ impl Decoders {
 const STATE: &[(&str, Decoder)] = &[
     ("accept", |_| Some(Kind::Accept)), ("accept4", |_| Some(Kind::Accept)), ("bind", bind),
     ("chroot", |c| Some(Kind::Chroot(path(c.arg(0))?))), ("pivot_root", |c| Some(Kind::PivotRoot(path(c.arg(0))?))),
-    ("getcwd", getcwd), ("inherited", inherited),
+    ("getcwd", getcwd), ("inherited", inherited), ("page_fault", page_fault), ("munmap", unmap), ("mremap", remap),
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", |_| Some(Kind::Spawn(Shares::default()))),
-    ("vfork", |_| Some(Kind::Spawn(Shares { memory_in_turn: true, ..Shares::default() }))),
+    ("vfork", |_| Some(Kind::Spawn(Shares { memory: true, memory_in_turn: true, ..Shares::default() }))),
     ("execve", |c| Some(Kind::Exec { path: path(c.arg(0)) })), ("execveat", |c| Some(Kind::Exec { path: path_at(c.arg(0), c.arg(1)) })),
     ("wait4", reaped), ("waitpid", reaped), ("futex", joined), ("futex_time64", joined),
     // waitid returns 0: the task stands in its third argument, which `Kind::Reaped` does not carry.
@@ -159,6 +159,32 @@ fn inherited<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     })
 }
 
+/// What no strace prints, but the probe has recorded.
+fn page_fault<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Touched(TouchedPages {
+        address: number(call.arg(0))?,
+        size: number(call.arg(1))?,
+        pages: (number(call.arg(2))?, number(call.arg(3))?),
+        file_size: number(call.arg(4))?,
+        faults: u64::try_from(number(call.arg(5))?).ok()?,
+        writes: u64::try_from(number(call.arg(6))?).ok()?,
+    }))
+}
+
+fn unmap<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unmap {
+        from: (number(call.arg(0))?, number(call.arg(1))?),
+        to: None,
+    })
+}
+
+fn remap<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unmap {
+        from: (number(call.arg(0))?, number(call.arg(1))?),
+        to: call.result.value.zip(number(call.arg(2))),
+    })
+}
+
 fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let flags = call
         .args
@@ -170,6 +196,7 @@ fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         files: flags & CLONE_FILES != 0,
         cwd: flags & CLONE_FS != 0,
         parts_mounts: flags & CLONE_NEWNS != 0,
+        memory: flags & CLONE_VM != 0,
         memory_in_turn: flags & CLONE_VFORK != 0,
     }))
 }
