@@ -44,6 +44,48 @@ with sqlite3.connect("root/shop.db") as base:
     base.execute("select sum(length(b)) from t").fetchone()
 """
 
+THREADS = """
+import mmap, os, random, threading
+
+for name in "abcd":
+    with open(f"root/{name}", "wb", buffering=0) as made:
+        for _ in range(200):
+            made.write(bytes(4096))
+
+def look(number):
+    chance = random.Random(number)
+    for turn in range(20):
+        fd = os.open("root/" + chance.choice("abcd"), os.O_RDWR)
+        view = mmap.mmap(fd, 0)
+        os.close(fd)
+        for _ in range(30):
+            view[chance.randrange(200) * 4096]
+        view[chance.randrange(200) * 4096] = 1
+        with open(f"root/out{number}", "ab") as out:
+            out.write(view[5 * 4096:9 * 4096])
+        if turn % 7 == 3:
+            child = os.fork()
+            if not child:
+                view[chance.randrange(200) * 4096]
+                os._exit(0)
+            os.waitpid(child, 0)
+        view.close()
+    with open(f"root/grows{number}", "w+b") as grows:
+        for turn in range(1, 20):
+            os.ftruncate(grows.fileno(), turn * 40960)
+            with mmap.mmap(grows.fileno(), 0) as view:
+                view[turn * 40960 - 1] = 1
+                view.resize((turn + 1) * 40960)
+                view[turn * 40960 + 5]
+    os.unlink(f"root/grows{number}")
+
+threads = [threading.Thread(target=look, args=(number,)) for number in range(6)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
 
 def replayed(shell: Shell) -> None:
     done = shell.run("replay", "trace", "--target", shell.target(), "--pace", "asap")
@@ -73,6 +115,16 @@ def test_the_mappings_of_a_database_are_read_again(shell: Shell) -> None:
     for trace in ("made", "trace"):
         assert capture(shell, "--", sys.executable, "-c", SQLITE, trace=trace).code == 0
     assert load(shell)["counts"]["ops"]["mmap"] >= 1
+    replayed(shell)
+
+
+@needs_pages
+@pytest.mark.nightly
+def test_threads_and_children_share_mappings_that_grow_and_end(shell: Shell) -> None:
+    assert capture(shell, "--", sys.executable, "-c", THREADS).code == 0
+    document = load(shell)
+    assert document["counts"]["pages_touched"] > document["counts"]["pages_written"] > 0
+    assert document["counts"]["files_mapped"] == 10
     replayed(shell)
 
 
