@@ -17,7 +17,7 @@ from typing import Literal, Protocol, TypedDict
 from replayer import _native
 from replayer.capture.calibration import Calibration, measure_probe
 from replayer.capture.ending import CommandEnder, Watch, status_of, wait_for_end
-from replayer.capture.processes import families_of, has_ended, is_running, read_state
+from replayer.capture.processes import ProcessState, families_of, has_ended, is_running, read_state
 from replayer.capture.progress import Progress, say
 from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
@@ -28,6 +28,7 @@ __all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "close_probes", "ref
 
 RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
 MOST_LOOKS = 10  # chosen: a program that starts others all the time is never seen whole at once
+LOCKDOWN = Path("/sys/kernel/security/lockdown")
 _NOWHERE = "/dev/null"
 _ENOUGH = 1 << 40
 
@@ -42,7 +43,16 @@ class Attaching(Protocol):
 def refusal_of(error: RuntimeError) -> TracerError:
     """Return the refusal that tells why the probe cannot be used, and what it needs."""
     reason, need = error.args
+    if "not permitted" in str(reason) and "[confidentiality]" in _lockdown():
+        need = f"a kernel that is not locked down: {LOCKDOWN} is 'confidentiality'"
     return TracerError(str(reason), hint=f"needed: {need}")
+
+
+def _lockdown() -> str:
+    try:
+        return LOCKDOWN.read_text()
+    except OSError:  # a kernel without, or a container that does not show it
+        return ""
 
 
 def close_probes() -> None:
@@ -62,6 +72,17 @@ def attach_families(recording: Attaching, pids: Sequence[int]) -> None:
             break
         recording.attach_to(missed)
         family += missed
+
+
+def _unseen(family: Sequence[int], states: Sequence[ProcessState]) -> list[str]:
+    """Return what must be said of processes that this user may record and not look into."""
+    seen = {state.process for state in states}
+    unseen = [pid for pid in family if pid not in seen and is_running(pid)]
+    if not unseen:
+        return []
+    numbers = ", ".join(map(str, unseen[:8]))
+    why = f"process {numbers}: the working directory is not readable (needed: CAP_SYS_PTRACE)"
+    return [f"{why}; calls by relative names may be missing"]
 
 
 class _RecordingState(TypedDict):
@@ -293,11 +314,12 @@ class EbpfRecorder:
 
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:
         """Record running processes and their descendants, until they end or somebody ends it."""
-        states = read_state(families_of(pids))
+        family = families_of(pids)
+        states = read_state(family)
+        remarks = _unseen(family, states)
         attach_families(self._begin_log(), pids)
         watch = Watch(self.log, inbox, progress)
         wait_for_end(lambda: not self.log.live(), watch, _Detacher(self.log))
-        remarks: list[str] = []
         self._finish(None, remarks)
         return Recorded(
             status=0,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.behaviour.probed import capture, load, needs_probe, until
-from tests.behaviour.shell import IS_ROOT, Shell, compile_program
+from tests.behaviour.shell import IS_ROOT, Shell, compile_program, replay_in_order
 
 pytestmark = [
     needs_probe,
@@ -168,3 +168,54 @@ def test_a_running_program_may_name_the_files_of_a_root_otherwise(shell: Shell, 
             service.kill()
     ops = load(shell)["counts"]["ops"]
     assert (ops["inherit"], ops["pread"], ops["stat"], ops["mkdir"]) == (1, 1, 1, 1)
+
+
+RECEIVING = """
+import os, socket
+here, there = socket.socketpair()
+if os.fork() == 0:
+    file = os.open("root/file", os.O_RDWR)
+    socket.send_fds(here, [b"x"], [file])
+    os._exit(0)
+_, (file,), _, _ = socket.recv_fds(there, 10, 1)
+os.wait()
+os.read(file, 5)
+os.pread(file, 3, 2)
+os.close(file)
+os.stat("root/file")
+"""
+
+
+def test_calls_on_a_descriptor_that_came_through_a_socket_are_counted_and_left_out(
+    shell: Shell,
+) -> None:
+    (shell.home / "root").mkdir()
+    (shell.home / "root/file").write_text("0123456789")
+    done = capture(shell, "--", sys.executable, "-S", "-E", "-c", RECEIVING)
+    assert done.code == 0, done.err
+    counts = load(shell)["counts"]
+    assert counts["calls_with_unknown_file"] == {"pread64": 1, "read": 1}
+    assert (counts["ops"]["open"], counts["ops"]["stat"]) == (1, 1)
+    replayed = replay_in_order(shell, "asap")
+    assert replayed.document()["replay"]["results"]["diverged"] == []
+
+
+LOOKING = "import os, time\nwhile True:\n    os.stat('root')\n    time.sleep(0.01)"
+
+
+def test_a_process_that_may_be_recorded_and_not_looked_into_is_named(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    with subprocess.Popen([sys.executable, "-c", LOOKING], cwd=shell.home) as service:
+        process = shell.start(
+            *("capture", "--recorder", "ebpf", "-o", "trace", "--root", "root"),
+            *("-p", str(service.pid)),
+            within=("setsid", "setpriv", "--bounding-set=-all,+bpf,+perfmon", "--inh-caps=-all"),
+        )
+        until(lambda: [*shell.home.glob(".trace.capture-*/log.bpf")])
+        time.sleep(1)
+        os.kill(process.pid, signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        service.kill()
+    assert process.returncode == 0, err
+    assert f"process {service.pid}: the working directory is not readable" in err
+    assert load(shell)["counts"]["calls_with_unknown_directory"]["newfstatat"] > 1

@@ -1,5 +1,6 @@
 """Captures on servers that stop answering: they end, and leave nothing in the kernel."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,7 +14,9 @@ from pathlib import Path
 import pytest
 
 from tests.behaviour.probed import needs_probe, until
+from tests.behaviour.shell import Shell
 from tests.behaviour.test_capture_refused import is_loaded, programs_of
+from tests.behaviour.test_flight_recorder import replays_as_recorded
 from tests.mounts.fleet import long
 from tests.mounts.machine import CannotError
 from tests.mounts.sshfs import Server, serve
@@ -140,3 +143,36 @@ def test_a_command_that_hangs_is_left_at_the_second_ctrl_c_and_its_trace_is_made
     assert "which hangs in the kernel" in remote.said
     facts = (remote.home / "trace/capture.json").read_text()
     assert '"exit_status": null' in facts
+
+
+OPENING = """
+import os, sys, time
+while True:
+    os.close(os.open(sys.argv[1], os.O_RDONLY))
+    open("ready", "w").close()
+    time.sleep(0.02)
+"""
+
+
+@long
+def test_an_open_that_hangs_on_a_frozen_server_is_in_a_trace_that_replays(remote: Remote) -> None:
+    root = remote.mount / "root"
+    file = root / "file"
+    with subprocess.Popen([sys.executable, "-c", OPENING, file], cwd=remote.home) as service:
+        until((remote.home / "ready").exists)
+        words = ("--ring", "5s", "--when", "open > 2s", "-o", "trace", "--root", root)
+        process = remote.capture(*words, "-p", str(service.pid))
+        until(lambda: "flight recorder (process " in remote.said)
+        time.sleep(3)
+        remote.freeze()
+        until(lambda: "trace: " in remote.said)
+        assert f"not returned: openat {file} (thread {service.pid})" in remote.said
+        press_twice(process)
+        process.wait(END_S)
+        service.kill()
+        remote.thaw()
+    facts = json.loads((remote.home / "trace/capture.json").read_text())["flight"]
+    (hung,) = facts["pending"]
+    assert (hung["name"], hung["path"]) == ("openat", str(file))
+    assert hung["lasted_ns"] > 2e9
+    replays_as_recorded(Shell(remote.home), "trace")
