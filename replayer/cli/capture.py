@@ -88,12 +88,13 @@ flight recorder
   alone. Calls that have not returned are listed in capture.json.
 
 what it does not record
-  Reads and writes through io_uring or libaio: the trace counts them as
-  blind spots. Of mmap, eBPF records the pages that had to be mapped
-  first (Linux 6.11 and later), and strace none. Contents of files:
-  the trace has names, sizes and results only. With strace, -p and
-  --keep-raw, the raw log has the first 256 bytes of each read and
-  write.
+  Requests of io_uring and libaio with strace; with eBPF, those of
+  io_uring before Linux 6.0, and those on files without a descriptor:
+  the trace counts them as blind spots. Of mmap, eBPF records the
+  pages that had to be mapped first (Linux 6.11 and later), and strace
+  none. Contents of files: the trace has names, sizes and results
+  only. With strace, -p and --keep-raw, the raw log has the first 256
+  bytes of each read and write.
 
 more examples
   replayer capture -o copy --root site --rehearse 20 \\

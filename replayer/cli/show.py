@@ -165,11 +165,18 @@ def _mapped(counts: Mapping[str, Any]) -> str:
     ) + (f"; {format_count(written)} of them written, which a replay only reads" if written else "")
 
 
+def _asynchronous(counts: Mapping[str, Any]) -> Iterator[str]:
+    known = counts.get("calls_asynchronous", 0)
+    if known:
+        yield _row("", f"{format_many(known, 'call')} through io_uring or libaio: understood")
+
+
 def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     counts = trace["counts"]
     yield _row("not understood", _not_understood(counts))
     for sample in counts["lines_not_understood_first"][:3]:
         yield _row("", f"{sample['at']}: {sample['text'][:100]}")
+    yield from _asynchronous(counts)
     yield _row("not replayable", format_counts(counts["calls_not_representable"]) or "none")
     hidden = {
         "without a path": counts["calls_without_path"],

@@ -36,6 +36,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	s32 pid, tgid, exit_code;
 	struct files_struct *files;
+	struct task_struct *group_leader;
 } KERNEL;
 struct inode;
 struct dentry {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 /* Records the file calls of chosen tasks: a record for each call when it returns, for each fork, exec and end of a task. */
-#include "emit.h"
+#include "aio.h"
 #include "mapped.h"
+#include "uring.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -78,6 +79,10 @@ int on_enter(u64 *ctx)
 	if (!is_meant(s, shape->filter))
 		s->nr = NO_CALL;
 	s->start_ns = bpf_ktime_get_ns();
+	if (shape->filter == SUBMITS && nr >= COMPAT)
+		count_unknown(s->args[1]);
+	else if (shape->filter == SUBMITS)
+		each_iocb(s, 0, task->tgid, s->start_ns);
 	return 0;
 }
 
@@ -111,6 +116,10 @@ int on_return(u64 *ctx)
 	}
 	if ((u32)s->nr < MOST_CALLS && shapes[s->nr].filter == MAPS_FILE && (s64)ctx[1] > 0)
 		note_mapping(task, s->args[MAPS_FROM]);
+	if (s->nr == NR_IO_SUBMIT) /* those that it did not take */
+		each_iocb(s, ctx[1], task->tgid, 0);
+	else if (s->nr == NR_IO_GETEVENTS || s->nr == NR_IO_PGETEVENTS)
+		each_event(s, ctx[1], task->tgid);
 	if (!s->waits_for_exec)
 		emit(s, task->pid, ctx[1], flags);
 	s->nr = NO_CALL;

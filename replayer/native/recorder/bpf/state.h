@@ -4,7 +4,7 @@
 #include "kernel.h"
 
 /* Kinds of records, and flags of one: record.rs */
-enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED, PAGE };
+enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED, PAGE, REQUEST };
 enum { PATH_FAULT = 1, SECOND_FAULT = 2, PATH_NULL = 4, SECOND_NULL = 8, AUX_FAULT = 16, AUX_PART = 32, BEGUN_BEFORE = 64 };
 
 /* What is read beside numbers and paths: table.rs */
@@ -12,7 +12,7 @@ enum {
 	NOTHING, STAT, STATX, STAT64, IOVECS, COMPAT_IOVECS, ENTRIES, LOCK, BYTES_32, BYTES_24, BYTES_16, BYTES_8,
 	FOUND_8, FOUND_4, OFFSETS, TEXT, SOCKET, ACCESS_LIST, COMPAT_STAT, COMPAT_ENTRIES, COMPAT_OFFSET, COMPAT_SOCKET
 };
-enum { EVERY, MAPS_FILE, JOINS, OF_SOCKETS };
+enum { EVERY, MAPS_FILE, JOINS, OF_SOCKETS, SUBMITS };
 enum { UNRECORDED, RECORDED, COUNTED };
 
 #define MOST_CALLS 1024 /* 512 of x86-64, then 512 of i386 */
@@ -68,6 +68,7 @@ struct {
 struct control {
 	u64 lost, first_lost_ns, live, compat;
 	u32 launcher, unused;
+	u64 unknown; /* requests of io_uring and libaio */
 };
 struct {
 	NUMBER(type, MAP_ARRAY);

@@ -277,10 +277,14 @@ impl FlightRecorder {
             RecorderError::unusable(reason, "a larger --limit")
         })?;
         log.drop_returned();
-        let records = write(&log, path, now).map_err(|source| RecorderError::File {
-            path: path.to_owned(),
-            source,
-        })?;
+        // What was lost before it begins is forgotten.
+        let mut end = self.probe.counts()?;
+        end.lost = 0;
+        let records =
+            write(&log, path, &end.end_record(now)).map_err(|source| RecorderError::File {
+                path: path.to_owned(),
+                source,
+            })?;
         let ago_ns = now_ns(libc::CLOCK_MONOTONIC).saturating_sub(log.begin_ns);
         Ok(Dump {
             begin_wall_ns: now_ns(libc::CLOCK_REALTIME).saturating_sub(ago_ns),
@@ -329,10 +333,10 @@ fn keep(keeper: &Mutex<Keeper>, is_ending: &AtomicBool) {
     }
 }
 
-fn write(log: &KeptLog, path: &Path, now: u64) -> Result<u64, std::io::Error> {
+fn write(log: &KeptLog, path: &Path, end: &[u8]) -> Result<u64, std::io::Error> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     out.write_all(&file_head())?;
-    let count = log.write(&mut out, now)?;
+    let count = log.write(&mut out, end)?;
     out.flush()?;
     Ok(count)
 }

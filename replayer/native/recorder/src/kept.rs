@@ -3,7 +3,7 @@
 //! They lie in segments. Each begins with a look at what recorded processes have open; a log can begin where a segment begins, and nowhere
 //! else. So the oldest segment goes as a whole, as soon as those behind it reach back far enough.
 
-use replayer_trace::bpf::{Record, RecordKind, attached_record, begin_at, end_record, set_turn};
+use replayer_trace::bpf::{Record, RecordKind, attached_record, begin_at, set_turn};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::io::{Error, Write};
 use std::sync::Arc;
@@ -103,7 +103,9 @@ impl KeptRecords {
                 self.pending.insert(record.task, bytes.to_vec());
                 return;
             }
-            RecordKind::Call if self.is_slow(&record) && self.slow.len() < MOST_SLOW => {
+            RecordKind::Call | RecordKind::Request
+                if self.is_slow(&record) && self.slow.len() < MOST_SLOW =>
+            {
                 self.slow.push(bytes.to_vec());
             }
             _ => {}
@@ -290,7 +292,7 @@ impl KeptLog {
     }
 
     /// Write the records; return how many there are.
-    pub(crate) fn write(&self, out: &mut dyn Write, now_ns: u64) -> Result<u64, Error> {
+    pub(crate) fn write(&self, out: &mut dyn Write, end: &[u8]) -> Result<u64, Error> {
         let mut turns = Turns::default();
         let mut count = 0;
         let threads = self
@@ -311,7 +313,7 @@ impl KeptLog {
                 count += 1;
             }
         }
-        out.write_all(&end_record(now_ns, [0; 3]))?;
+        out.write_all(end)?;
         Ok(count)
     }
 }
@@ -336,7 +338,10 @@ impl Turns {
         };
         let (kind, task) = (record.kind, record.task);
         let first = u32::try_from(record.number_at(0)).unwrap_or(0);
-        if matches!(kind, RecordKind::File | RecordKind::Looked) {
+        if matches!(
+            kind,
+            RecordKind::File | RecordKind::Looked | RecordKind::Request
+        ) {
             return out.write_all(bytes);
         }
         match kind {
@@ -396,7 +401,7 @@ mod tests {
     /// Kind, task and begin of what a log holds behind its head, without its end; the turns are checked.
     fn written(kept: &KeptRecords) -> Vec<(RecordKind, u32, u64)> {
         let mut out = Vec::new();
-        kept.log().unwrap().write(&mut out, 0).unwrap();
+        kept.log().unwrap().write(&mut out, &[]).unwrap();
         let mut turns: HashMap<u32, u16> = HashMap::new();
         let mut told = Vec::new();
         for bytes in records_of(&out) {
@@ -488,7 +493,7 @@ mod tests {
         kept.take(&record(3, 5, 3, [5, 0]));
         kept.take(&record(2, 5, 4, [6, 0]));
         let mut out = Vec::new();
-        kept.log().unwrap().write(&mut out, 0).unwrap();
+        kept.log().unwrap().write(&mut out, &[]).unwrap();
         let last = records_of(&out).nth(4).unwrap();
         assert_eq!(last[12..14], [2, 0]);
         assert_eq!(kept.processes(), [5]);

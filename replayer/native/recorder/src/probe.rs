@@ -5,7 +5,7 @@ use aya::maps::{Array, HashMap, MapData, RingBuf};
 use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{BtfTracePoint, Iter};
 use aya::{Btf, Ebpf, EbpfLoader};
-use replayer_trace::bpf::probe_table;
+use replayer_trace::bpf::{LIBAIO, RINGS, end_record, probe_table};
 use std::io::Read;
 use std::path::Path;
 
@@ -29,6 +29,17 @@ const FAULTS: [(&str, &str); 4] = [
     ("on_fault", "page_fault_user"),
     ("on_fault_in_call", "page_fault_kernel"),
 ];
+/// Those that record requests of `io_uring`, each with where it may be attached, by what kernels have: of each the first that can be, or none at all.
+const RING_POINTS: [[(&str, &str); 2]; 2] = [
+    [
+        ("on_submit", "io_uring_submit_req"),
+        ("on_submit", "io_uring_submit_sqe"),
+    ],
+    [
+        ("on_complete", "io_uring_complete"),
+        ("on_complete_by_value", "io_uring_complete"),
+    ],
+];
 /// Programs that go through all tasks, or all their open files, once.
 const WALKS: [(&str, &str); 3] = [
     ("attach_tasks", "task"),
@@ -39,23 +50,44 @@ const WALKS: [(&str, &str); 3] = [
 /// The loaded probe. It detaches when it is dropped, or this process ends.
 pub(crate) struct Probe {
     ebpf: Ebpf,
+    /// Of the programs that record requests of `io_uring`: none where the kernel tells too little of them.
+    rings: Vec<&'static str>,
     links: Vec<BtfTracePointLink>,
     /// The programs at faults, where they can be used.
     faults: Vec<&'static str>,
     controls: Array<MapData, Control>,
 }
 
-/// What the probe counts: records lost, the time of the first of them, tasks that live, calls of 32-bit programs, and who launches the next one (`struct control`).
-type Control = [u64; 5];
+/// What the probe counts: records lost, the time of the first of them, tasks that live, calls of 32-bit programs, who launches the next one, and
+/// requests of `io_uring` and libaio that stand for calls which are not known (`struct control`).
+type Control = [u64; 6];
 
 /// The counts of the probe.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) lost: u64,
-    pub(crate) first_lost_ns: u64,
+    first_lost_ns: u64,
     pub(crate) live: u64,
     /// Calls of 32-bit programs that are not recorded.
-    pub(crate) compat: u64,
+    compat: u64,
+    /// Requests of `io_uring` and libaio that are not recorded.
+    unknown: u64,
+    /// Which of both are.
+    requests: u64,
+}
+
+impl Counts {
+    /// The record that ends a file.
+    pub(crate) fn end_record(self, now_ns: u64) -> Vec<u8> {
+        let told = [
+            self.lost,
+            self.first_lost_ns,
+            self.compat,
+            self.requests,
+            self.unknown,
+        ];
+        end_record(now_ns, told)
+    }
 }
 
 impl Probe {
@@ -97,12 +129,14 @@ impl Probe {
         }
         load_points(&mut ebpf, &btf, &POINTS)?;
         let faults = load_points(&mut ebpf, &btf, &FAULTS).unwrap_or_default();
+        let rings = load_rings(&mut ebpf, &btf);
         let ring = RingBuf::try_from(map(&mut ebpf, "ring")?);
         let ring = ring.map_err(|error| RecorderError::refused("ring", &error))?;
         let controls = Array::try_from(map(&mut ebpf, "controls")?);
         let controls = controls.map_err(|error| RecorderError::refused("controls", &error))?;
         let mut probe = Self {
             ebpf,
+            rings,
             links: Vec::new(),
             faults,
             controls,
@@ -115,7 +149,8 @@ impl Probe {
     pub(crate) fn attach(&mut self) -> Result<(), RecorderError> {
         let reset = self.controls.set(0, Control::default(), 0);
         reset.map_err(|error| RecorderError::refused("controls", &error))?;
-        self.attach_to_points(&POINTS.map(|(name, _)| name))
+        self.attach_to_points(&POINTS.map(|(name, _)| name))?;
+        self.attach_to_points(&self.rings.clone())
     }
 
     fn attach_to_points(&mut self, names: &[&str]) -> Result<(), RecorderError> {
@@ -155,12 +190,14 @@ impl Probe {
     }
 
     pub(crate) fn counts(&self) -> Result<Counts, RecorderError> {
-        let [lost, first_lost_ns, live, compat, _] = self.control()?;
+        let [lost, first_lost_ns, live, compat, _, unknown] = self.control()?;
         Ok(Counts {
             lost,
             first_lost_ns,
             live,
             compat,
+            unknown,
+            requests: LIBAIO | if self.rings.is_empty() { 0 } else { RINGS },
         })
     }
 
@@ -231,6 +268,21 @@ fn load_points(
         loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
     }
     Ok(points.iter().map(|(name, _)| *name).collect())
+}
+
+/// Load the programs that record requests of `io_uring`. Returns none of them where one cannot be loaded.
+fn load_rings(ebpf: &mut Ebpf, btf: &Btf) -> Vec<&'static str> {
+    let mut can_load = |name, point| {
+        let program: Result<&mut BtfTracePoint, _> = program(ebpf, name);
+        program.is_ok_and(|program| program.load(point, btf).is_ok())
+    };
+    let found =
+        RING_POINTS.map(|ways| ways.into_iter().find(|(name, point)| can_load(name, point)));
+    let names = found.map(|way| way.map(|(name, _)| name));
+    match names {
+        [Some(submit), Some(complete)] => vec![submit, complete],
+        _ => Vec::new(),
+    }
 }
 
 fn current_thread() -> Option<u64> {

@@ -4,7 +4,7 @@ use crate::drain::{Drain, Shared, finish};
 use crate::error::RecorderError;
 use crate::probe::{Counts, Probe};
 use aya::maps::{MapData, RingBuf};
-use replayer_trace::bpf::{MAGIC, end_record};
+use replayer_trace::bpf::MAGIC;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -193,10 +193,7 @@ impl Recorder {
         let Drain { ring, file, .. } = thread.join().map_err(|_| RecorderError::Ended)?;
         self.ring = Some(ring);
         let counts = self.probe.counts()?;
-        let end = end_record(
-            now_ns(libc::CLOCK_MONOTONIC),
-            [counts.lost, counts.first_lost_ns, counts.compat],
-        );
+        let end = counts.end_record(now_ns(libc::CLOCK_MONOTONIC));
         let ended = finish(file, &self.path, &end);
         // What no record fitted into may have no room for the end.
         let is_cut = self.shared.dropped.load(Ordering::Relaxed) > 0;

@@ -314,6 +314,8 @@ pub(crate) enum Kind<'a> {
     Reaped,
     /// The same of a thread: its number, as the call has it.
     Joined(i64),
+    /// It goes on after what another task has done.
+    Follows(u64),
     /// The new connection is the outcome.
     Accept,
     /// The two ends of a pipe, the one to read from first, or of a pair of sockets, which goes both ways.

@@ -93,6 +93,8 @@ pub(crate) struct Counts {
     pub(crate) unknown_file: ByName,
     pub(crate) blind: ByName,
     pub(crate) pages: MappedPages,
+    /// Requests of `io_uring` and libaio that became calls.
+    pub(crate) asynchronous: usize,
     /// Descriptors whose file turned out to be another.
     pub(crate) files_corrected: u64,
     /// Descriptors that were open before the trace.
@@ -154,6 +156,7 @@ impl Counts {
             "calls_with_unknown_directory": self.unknown_directory.json(),
             "calls_with_unknown_file": self.unknown_file.json(),
             "calls_cut": self.cut_calls.json(),
+            "calls_asynchronous": self.asynchronous,
             "calls_restarted": self.restarted,
             "time_went_back": self.time_went_back,
             "ops": self.ops.iter().map(|(op, count)| (op.name().to_owned(), json!(count))).collect::<Map<_, _>>(),

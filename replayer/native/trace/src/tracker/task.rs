@@ -166,6 +166,7 @@ impl Tracker {
                     self.reaped(call, ended);
                 }
             }
+            Kind::Follows(other) => self.follows(call, *other),
             Kind::Accept => self.accepted(call),
             Kind::Pair {
                 ends,

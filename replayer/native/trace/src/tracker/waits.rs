@@ -96,6 +96,16 @@ impl Tracker {
         }
     }
 
+    /// A task goes on after what another one has done.
+    pub(crate) fn follows(&mut self, call: &Call<'_>, other: u64) {
+        let other = self.tasks.get(other);
+        let causes = other.map_or_else(Vec::new, |other| other.causes(EdgeReason::Wait));
+        if let Some(task) = self.tasks.get_mut(call.task).filter(|_| !causes.is_empty()) {
+            task.has_waited(call);
+            task.learn(causes);
+        }
+    }
+
     /// A task has waited for another that had ended, or for a thread of its own that was about to.
     pub(crate) fn reaped(&mut self, call: &Call<'_>, ended: u64) {
         let had_events = match call.kind {

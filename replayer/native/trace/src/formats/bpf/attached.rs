@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::Write;
 
 /// Threads share what their process has (`CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD`).
-const THREAD: u32 = 0x1_0f00;
+pub(super) const THREAD: u32 = 0x1_0f00;
 const DELETED: &[u8] = b" (deleted)";
 /// Calls that move the position of their first descriptor by their result.
 const MOVING: [&str; 4] = ["read", "write", "readv", "writev"];

@@ -4,6 +4,7 @@
 //! and none is missing that the recorder does not know of.
 
 mod attached;
+mod lanes;
 mod pages;
 mod record;
 mod shape;
@@ -23,7 +24,7 @@ pub use record::{
 };
 use source::Records;
 use survey::Survey;
-pub use table::{call_names, probe_table};
+pub use table::{LIBAIO, RINGS, call_names, probe_table};
 use text::LogText;
 
 pub(crate) const FORMAT: Format = Format {
@@ -57,11 +58,23 @@ fn import(
         };
         let survey = Records::open(&input.path)?.map(Survey::of).transpose()?;
         let survey = survey.unwrap_or_default();
+        tracker.counts.asynchronous += survey.requests.known;
         let blind = &mut tracker.counts.blind;
         blind.add_all(LOST, usize::try_from(survey.lost).unwrap_or(usize::MAX));
         blind.add_all(CUT, usize::from(!survey.is_whole));
         blind.add_all(COMPAT, usize::try_from(survey.compat).unwrap_or(usize::MAX));
         tracker.sees_pages |= survey.sees_pages;
+        let requests = &survey.requests;
+        for (place, name) in ["io_uring", "libaio"].into_iter().enumerate() {
+            if !requests.are_recorded.get(place).copied().unwrap_or(false) {
+                let count = requests.submissions.get(place).copied().unwrap_or(0);
+                blind.add_all(name, count);
+            }
+        }
+        blind.add_all(
+            UNKNOWN,
+            usize::try_from(requests.unknown).unwrap_or(usize::MAX),
+        );
         lines.push(Input::of(
             input.path.clone(),
             Box::new(LogText::of(records, survey)),
@@ -72,4 +85,5 @@ fn import(
 
 const LOST: &str = "calls that the recorder lost: the trace ends before the first of them";
 const CUT: &str = "recorder ended before the recording: the last calls are missing";
+const UNKNOWN: &str = "requests of io_uring or libaio that no call stands for";
 const COMPAT: &str = "calls of 32-bit programs that are not recorded";

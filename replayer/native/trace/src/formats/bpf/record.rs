@@ -32,6 +32,8 @@ pub enum RecordKind {
     /// A page of a file was touched through a mapping: address, the first and last page of the file that it may be, size and number of
     /// the inode, and what was done.
     Page,
+    /// A request of `io_uring` or libaio that is complete, as the call that does the same: its task is the process.
+    Request,
 }
 
 /// Flags of a record.
@@ -122,6 +124,7 @@ impl<'a> Record<'a> {
                 7 => RecordKind::File,
                 8 => RecordKind::Looked,
                 9 => RecordKind::Page,
+                10 => RecordKind::Request,
                 _ => return None,
             },
             flags,
@@ -193,9 +196,16 @@ pub fn attached_record(task: u32, process: u32, now_ns: u64) -> Vec<u8> {
     plain(6, task, now_ns, &[u64::from(process), 0])
 }
 
-/// The record that ends a file: how many records were lost, when the first of them, and how many calls of 32-bit programs there were.
+/// Have a record of a request be that of a call which a task has made.
+pub(super) fn make_call(bytes: &mut [u8], task: u32) {
+    put(bytes, 4, [0]);
+    put(bytes, 8, task.to_le_bytes());
+}
+
+/// The record that ends a file: how many records were lost, when the first of them, how many calls of 32-bit programs there were, whether
+/// requests of `io_uring` are recorded, and how many requests there were whose calls are not known.
 #[must_use]
-pub fn end_record(now_ns: u64, told: [u64; 3]) -> Vec<u8> {
+pub fn end_record(now_ns: u64, told: [u64; 5]) -> Vec<u8> {
     plain(5, 0, now_ns, &told)
 }
 
@@ -205,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_end_is_a_record_and_cut_ones_are_none() {
-        let bytes = end_record(7, [3, 5, 0]);
+        let bytes = end_record(7, [3, 5, 0, 0, 0]);
         assert_eq!(Record::length(&bytes), Some(bytes.len()));
         let record = Record::read(&bytes).unwrap();
         assert_eq!(

@@ -33,6 +33,7 @@ impl Shape {
                 "mmap" | "mmap2" => 1,
                 "futex" | "futex_time64" => 2,
                 "socketcall" => 3,
+                "io_submit" => 4,
                 _ => 0,
             },
             ..Self::default()

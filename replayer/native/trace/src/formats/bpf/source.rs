@@ -38,7 +38,7 @@ impl Records {
     }
 
     /// The next record: None behind the last whole one.
-    pub(super) fn next_record(&mut self) -> Result<Option<&[u8]>, TraceError> {
+    pub(super) fn next_record(&mut self) -> Result<Option<&mut [u8]>, TraceError> {
         self.record.clear();
         if !self.read_to(HEAD_BYTES)? {
             return Ok(None);
@@ -51,7 +51,7 @@ impl Records {
                 hint,
             ));
         };
-        Ok(self.read_to(length)?.then_some(&self.record))
+        Ok(self.read_to(length)?.then_some(&mut self.record))
     }
 
     /// Read until the record is so long. False where the file ends before.

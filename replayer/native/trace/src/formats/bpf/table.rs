@@ -40,7 +40,7 @@ const X86_64: &Table = &[
     (168, "swapoff", "s"), (187, "readahead", "dlu"), (188, "setxattr", "ssvux"), (189, "lsetxattr", "ssvux"), (190, "fsetxattr", "dsvux"),
     (191, "getxattr", "ssvu"), (192, "lgetxattr", "ssvu"), (193, "fgetxattr", "dsvu"), (194, "listxattr", "s-u"), (195, "llistxattr", "s-u"),
     (196, "flistxattr", "d-u"), (197, "removexattr", "ss"), (198, "lremovexattr", "ss"), (199, "fremovexattr", "ds"), (202, "futex", "-fd"),
-    (209, "io_submit", ""), (213, "epoll_create", ""), (217, "getdents64", "dnu"), (221, "fadvise64", "dlux"), (232, "epoll_wait", ""),
+    (208, "io_getevents", ""), (209, "io_submit", ""), (213, "epoll_create", ""), (217, "getdents64", "dnu"), (221, "fadvise64", "dlux"), (232, "epoll_wait", ""),
     (235, "utimes", "sV"), (253, "inotify_init", ""), (254, "inotify_add_watch", "ds"), (257, "openat", "dsxm"), (258, "mkdirat", "dso"),
     (259, "mknodat", "dso"), (260, "fchownat", "dsddx"), (261, "futimesat", "dsV"), (262, "newfstatat", "ds=x"), (263, "unlinkat", "dsx"),
     (264, "renameat", "dsds"), (265, "linkat", "dsdsx"), (266, "symlinkat", "sds"), (267, "readlinkat", "dsSu"), (268, "fchmodat", "dso"),
@@ -51,6 +51,7 @@ const X86_64: &Table = &[
     (296, "pwritev", "diul"), (298, "perf_event_open", ""), (300, "fanotify_init", ""), (301, "fanotify_mark", "---ds"), (303, "name_to_handle_at", "ds"),
     (306, "syncfs", "d"), (308, "setns", ""), (316, "renameat2", "dsdsx"), (319, "memfd_create", ""), (321, "bpf", ""), (322, "execveat", "ds"),
     (323, "userfaultfd", ""), (326, "copy_file_range", "d*d*ux"), (327, "preadv2", "diullx"), (328, "pwritev2", "diullx"), (332, "statx", "dsx-+"),
+    (333, "io_pgetevents", ""),
     (425, "io_uring_setup", ""), (426, "io_uring_enter", ""), (428, "open_tree", "ds"), (434, "pidfd_open", ""), (435, "clone3", "c"),
     (436, "close_range", "uux"), (437, "openat2", "dsh"), (439, "faccessat2", "dsxx"), (441, "epoll_pwait2", ""), (442, "mount_setattr", "ds"),
     (452, "fchmodat2", "dsox"),
@@ -125,6 +126,29 @@ pub(super) fn name_of(call: &RecordedCall, record: &Record<'_>) -> &'static str 
         _ => call.name,
     }
 }
+
+/// Calls that submit requests, or wait for them.
+const ASKING: [&str; 4] = [
+    "io_uring_enter",
+    "io_submit",
+    "io_getevents",
+    "io_pgetevents",
+];
+
+/// Whether a call submits requests, or waits for them.
+pub(super) fn asks(call: &RecordedCall) -> bool {
+    ASKING.contains(&call.name)
+}
+
+/// Whether requests of `io_uring`, and of libaio, are recorded, as the end of a recording tells it.
+pub(super) fn has_requests(told: u64) -> [bool; 2] {
+    [told & RINGS != 0, told & LIBAIO != 0]
+}
+
+/// The bit that says it of `io_uring`.
+pub const RINGS: u64 = 1;
+/// The one that says it of libaio.
+pub const LIBAIO: u64 = 2;
 
 static BY_NUMBER: LazyLock<Vec<Option<RecordedCall>>> = LazyLock::new(|| {
     let mut all: Vec<Option<RecordedCall>> = (0..CALLS).map(|_| None).collect();

@@ -1,10 +1,12 @@
 //! Records as lines, in the order in which calls were entered and returned.
 
+use super::attached::THREAD;
+use super::lanes::Lanes;
 use super::pages::Touched;
 use super::record::{BEGUN_BEFORE, IN_CALL, Record, RecordKind};
 use super::source::Records;
 use super::survey::{LONG_NS, Survey};
-use super::table::{call_of, executes, executes_at, name_of};
+use super::table::{asks, call_of, executes, executes_at, name_of};
 use super::words::{Part, write_args, write_result};
 use crate::bytes::from;
 use crate::error::TraceError;
@@ -56,6 +58,11 @@ pub(super) struct LogText {
     made: FxHashMap<u32, u32>,
     /// What tasks execute, and their numbers before.
     programs: FxHashMap<u32, (u32, Vec<u8>)>,
+    lanes: Lanes,
+    /// The lanes that are there, by who submits to them.
+    live_lanes: FxHashMap<u32, Vec<u32>>,
+    /// Lanes whose requests are complete since who submitted them has waited.
+    complete: FxHashMap<u32, Vec<u32>>,
     text: Vec<u8>,
     at: usize,
 }
@@ -77,6 +84,9 @@ impl LogText {
             open: FxHashMap::default(),
             made: FxHashMap::default(),
             programs: FxHashMap::default(),
+            lanes: Lanes::default(),
+            live_lanes: FxHashMap::default(),
+            complete: FxHashMap::default(),
             text: Vec::new(),
             at: 0,
         };
@@ -122,6 +132,7 @@ impl LogText {
                 self.enter_long(u64::MAX);
                 return Ok(());
             };
+            self.lanes.place(bytes);
             let bytes = bytes.to_vec();
             let Some(record) = Record::read(&bytes) else {
                 continue;
@@ -191,11 +202,13 @@ impl LogText {
                 self.push(record.start_ns, false, slot);
             }
             RecordKind::End => self.has_ended = true,
+            // A request has become a call.
             RecordKind::Pending
             | RecordKind::Attached
             | RecordKind::File
             | RecordKind::Looked
-            | RecordKind::Page => {}
+            | RecordKind::Page
+            | RecordKind::Request => {}
         }
     }
 
@@ -319,6 +332,11 @@ impl LogText {
         time_ns: u64,
         place: usize,
     ) -> bool {
+        self.make_lanes(slot.entered_by, time_ns);
+        if let Some(submitter) = self.lanes.submitter(record.task) {
+            self.write_front(record.task, time_ns);
+            let _ = writeln!(self.text, "follows({submitter}) = 0 <0.000000000>");
+        }
         self.write_front(slot.entered_by, time_ns);
         let next = self.halves.peek();
         let is_whole = next
@@ -384,6 +402,46 @@ impl LogText {
         let makes = matches!(call.name, "clone" | "clone3" | "fork" | "vfork");
         let made = makes.then(|| self.made.remove(&record.task)).flatten();
         write_result(&mut self.text, record, made.filter(|_| record.result > 0));
+        if let Some(submitter) = self.lanes.submitter(record.task) {
+            let complete = self.complete.entry(submitter).or_default();
+            complete.retain(|&lane| lane != record.task);
+            complete.push(record.task);
+        } else if asks(call) {
+            self.reap(record);
+        }
+    }
+
+    /// Write which requests are complete when a call that waits for some returns: the first of them takes its time.
+    fn reap(&mut self, record: &Record<'_>) {
+        let mut duration_ns = record.duration_ns;
+        for lane in self.complete.remove(&record.task).unwrap_or_default() {
+            self.write_front(record.task, record.end_ns());
+            let (seconds, part) = (duration_ns / 1_000_000_000, duration_ns % 1_000_000_000);
+            let _ = writeln!(self.text, "follows({lane}) = 0 <{seconds}.{part:09}>");
+            duration_ns = 0;
+        }
+    }
+
+    /// Write that a task has lanes, before its first call.
+    fn make_lanes(&mut self, task: u32, time_ns: u64) {
+        while let Some(lanes) = self.survey.lanes.get_mut(&task)
+            && let Some(&(since_ns, lane)) = lanes.front()
+            && since_ns <= time_ns
+        {
+            lanes.pop_front();
+            self.write_front(task, time_ns);
+            let _ = writeln!(self.text, "clone(0x{THREAD:x}) = {lane} <0.000000000>");
+            self.live_lanes.entry(task).or_default().push(lane);
+        }
+    }
+
+    /// Write that the lanes of a task have ended.
+    fn end_lanes(&mut self, task: u32, time_ns: u64) {
+        for lane in self.live_lanes.remove(&task).unwrap_or_default() {
+            self.write_front(lane, time_ns);
+            let _ = writeln!(self.text, "+++ exited with 0 +++");
+        }
+        self.complete.remove(&task);
     }
 
     /// Write what happened to a task.
@@ -396,6 +454,7 @@ impl LogText {
                 let _ = writeln!(self.text, "+++ forked {child} +++");
             }
             RecordKind::Exit => {
+                self.end_lanes(record.task, time_ns);
                 self.write_front(record.task, time_ns);
                 let (signal, code) = (record.result & 0x7f, record.result >> 8 & 0xff);
                 let _ = match signal {
@@ -407,6 +466,7 @@ impl LogText {
             }
             RecordKind::Exec => {
                 let before = record.number_at(0);
+                self.end_lanes(record.task, time_ns);
                 if before != u64::from(record.task) {
                     self.write_front(record.task, time_ns);
                     let _ = writeln!(self.text, "+++ superseded by execve in pid {before} +++");

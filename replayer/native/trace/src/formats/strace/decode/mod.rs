@@ -85,8 +85,7 @@ const STATE: &[(&str, Decoder)] = &[
     ("poll", poll), ("ppoll", poll), ("select", poll), ("_newselect", poll), ("pselect6", poll),
     ("ppoll_time64", poll), ("pselect6_time64", poll),
     ("epoll_wait", poll), ("epoll_pwait", poll), ("epoll_pwait2", poll),
-    ("io_uring_enter", |_| Some(Kind::Blind("io_uring"))),
-    ("io_submit", |_| Some(Kind::Blind("libaio"))),
+    ("io_uring_enter", |c| submission(c, "io_uring")), ("io_submit", |c| submission(c, "libaio")), ("follows", follows),
     ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
     ("unshare", unshare), ("setns", |_| Some(Kind::Blind("setns"))),
     ("name_to_handle_at", unsupported_at), ("open_tree", unsupported_at), ("mount_setattr", unsupported_at),
@@ -96,6 +95,21 @@ const STATE: &[(&str, Decoder)] = &[
     ("swapon", unsupported_path), ("swapoff", unsupported_path), ("acct", unsupported_path), ("uselib", unsupported_path),
     ("tee", |c| unsupported(None, file(c.arg(0)))), ("vmsplice", |c| unsupported(None, file(c.arg(0)))),
 ];
+
+/// Recordings with eBPF name no arguments: they count what they do not know of requests themselves.
+fn submission<'a>(call: &Scanned<'a>, name: &'static str) -> Option<Kind<'a>> {
+    let is_told_of = call.arg(0).is_empty();
+    Some(if is_told_of {
+        Kind::Other
+    } else {
+        Kind::Blind(name)
+    })
+}
+
+/// What recordings with eBPF say of requests: they come after what their submitter has done, and it goes on after them.
+fn follows<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Follows(number(call.arg(0))?.try_into().ok()?))
+}
 
 fn poll<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Poll)
