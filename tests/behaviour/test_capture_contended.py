@@ -12,7 +12,7 @@ from tests.behaviour.shell import Shell
 
 pytestmark = [pytest.mark.nightly, needs_probe]
 
-RECORDINGS = 3
+RECORDINGS = 40
 """Of each program: the order of its calls is another one each time."""
 FILES = 24
 

@@ -169,21 +169,38 @@ pub(crate) struct Args<'a> {
     pub(crate) seen: Option<Seen>,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LockChange {
+    Hold,
+    Free,
+}
+
 impl Args<'_> {
     /// Whether a call of flock or of fcntl lets a lock go.
     pub(crate) fn unlocks(&self, op: Op) -> bool {
-        match op {
+        self.change_of_lock(op) == Some(LockChange::Free)
+    }
+
+    /// Whether such a call has a lock if it succeeds.
+    pub(crate) fn locks(&self, op: Op) -> bool {
+        self.change_of_lock(op) == Some(LockChange::Hold)
+    }
+
+    fn change_of_lock(&self, op: Op) -> Option<LockChange> {
+        let frees = match op {
             Op::Flock => self.flags.unwrap_or(0) & LOCK_UN != 0,
             // Other commands ask who has it.
-            Op::Lock => {
-                let sets = matches!(
-                    self.flags,
-                    Some(F_SETLK | F_SETLKW | F_OFD_SETLK | F_OFD_SETLKW)
-                );
-                sets && self.mode == Some(F_UNLCK)
-            }
-            _ => false,
-        }
+            Op::Lock => match self.flags {
+                Some(F_SETLK | F_SETLKW | F_OFD_SETLK | F_OFD_SETLKW) => self.mode == Some(F_UNLCK),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(if frees {
+            LockChange::Free
+        } else {
+            LockChange::Hold
+        })
     }
 }
 
@@ -348,6 +365,14 @@ impl<'a> Kind<'a> {
     pub(crate) fn open(path: PathArg<'a>, args: Args<'a>) -> Self {
         let shown = None;
         Self::Open { path, args, shown }
+    }
+
+    /// Whether it has a lock if it succeeds.
+    pub(crate) fn has_lock(&self) -> bool {
+        match self {
+            Self::File { op, args, .. } => args.locks(*op),
+            _ => false,
+        }
     }
 
     /// Whether others may have what it lets go before it returns.

@@ -22,6 +22,7 @@ use crate::tasks::Tasks;
 use crate::tracer_overhead::TracerOverhead;
 use crate::tracker::{OutsideFiles, Tracker};
 use crate::tree::Tree;
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -201,6 +202,7 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
         threads: Vec::new(),
         outside: OutsideFiles::default(),
         pipes: Pipes::default(),
+        holders: FxHashMap::default(),
         sees_pages: false,
         adopted: Vec::new(),
     };

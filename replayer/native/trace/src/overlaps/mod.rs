@@ -26,6 +26,8 @@ pub(crate) enum Proof {
     Count(PathId, i64),
     /// A file with so many bytes, at least and at most.
     Length(NodeId, i64, i64),
+    /// Another description than this one has a lock on a file.
+    Held(NodeId, u32),
 }
 
 /// What a call does if it succeeds.
@@ -36,6 +38,7 @@ pub(crate) enum Effect {
     /// It gives what has this name another one beside it.
     Keeps(PathId),
     Lengthens(NodeId),
+    Locks(NodeId, u32),
 }
 
 /// By what a call means a file.
@@ -285,7 +288,7 @@ impl Proof {
             | Self::Filled(path)
             | Self::Count(path, _) => [Some(path), None],
             Self::EitherMissing(one, other) => [Some(one), Some(other)],
-            Self::Length(..) => [None; 2],
+            Self::Length(..) | Self::Held(..) => [None; 2],
         };
         paths.into_iter().flatten()
     }
@@ -304,7 +307,7 @@ impl Effect {
     pub(crate) fn path(self) -> Option<PathId> {
         match self {
             Self::Makes(path) | Self::Removes(path) => Some(path),
-            Self::Keeps(_) | Self::Lengthens(_) => None,
+            Self::Keeps(_) | Self::Lengthens(_) | Self::Locks(..) => None,
         }
     }
 }

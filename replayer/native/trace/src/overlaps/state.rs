@@ -165,7 +165,7 @@ impl<'a> State<'a> {
                 Proof::Empty(path) => self.believe_entries(path, Some(0)),
                 Proof::Count(path, count) => self.believe_entries(path, Some(count)),
                 Proof::Filled(path) => self.believe_entries(path, None),
-                Proof::Length(..) => {}
+                Proof::Length(..) | Proof::Held(..) => {}
             }
         }
         if let Some((_, to)) = touch.renames()
@@ -382,7 +382,7 @@ impl<'a> State<'a> {
                 let entries = self.get(Cell::Entries(self.directory(path)?));
                 (entries != Some(0)).then_some(true)
             }
-            Proof::Length(..) => Some(true),
+            Proof::Length(..) | Proof::Held(..) => Some(true),
         }
     }
 

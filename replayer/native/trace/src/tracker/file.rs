@@ -193,6 +193,12 @@ impl Tracker {
             return;
         };
         description.locks = true;
+        // Of a lock that is let go in part nothing is known to be left.
+        let holders = self.holders.entry(node).or_default();
+        holders.retain(|&slot| slot != description.slot);
+        if args.locks(op) {
+            holders.push(description.slot);
+        }
         let shared = if op == Op::Flock {
             args.flags.unwrap_or(0) & LOCK_SH != 0
         } else {

@@ -35,8 +35,9 @@ use crate::tables::times::{AfterWait, GapSample};
 use crate::tasks::Tasks;
 use crate::tracer_overhead::{Class, LastCall};
 pub(crate) use crate::tracker::outside::OutsideFiles;
-use crate::tree::Tree;
+use crate::tree::{NodeId, Tree};
 use replayer_ops::Op;
+use rustc_hash::FxHashMap;
 
 /// What a call turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,6 +95,8 @@ pub(crate) struct Tracker {
     pub(crate) threads: Vec<u64>,
     pub(crate) outside: OutsideFiles,
     pub(crate) pipes: Pipes,
+    /// By file: the descriptions that have locks on it.
+    pub(crate) holders: FxHashMap<NodeId, Vec<u32>>,
     /// The log tells which pages were touched through mappings, and what is unmapped.
     pub(crate) sees_pages: bool,
     /// Descriptions that were open before: they get an event before the one that uses them.

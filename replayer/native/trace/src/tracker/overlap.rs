@@ -10,20 +10,21 @@ use crate::scope::Resolved;
 use crate::tracker::Tracker;
 use crate::tracker::file::UsedFile;
 use crate::tracker::resolve::follows_last;
-use crate::tree::Found;
 use crate::tree::listings::DOTS;
+use crate::tree::{Found, NodeId};
 use replayer_ops::Op;
-use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
+use replayer_ops::numbers::{EACCES, EAGAIN, EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 
 /// What an entry of a listing takes at most (getdents64(2): its head, and a name of 255 bytes): one that had no room left was not whole.
 const LONGEST_ENTRY_BYTES: i64 = 280;
 
 /// System calls that may do something that results of others show.
 #[rustfmt::skip]
-const SHOWN_BY_OTHERS: [&[u8]; 28] = [
+const SHOWN_BY_OTHERS: [&[u8]; 31] = [
     b"open", b"openat", b"openat2", b"creat", b"mkdir", b"mkdirat", b"mknod", b"mknodat", b"rmdir", b"unlink", b"unlinkat", b"rename",
     b"renameat", b"renameat2", b"link", b"linkat", b"symlink", b"symlinkat", b"write", b"writev", b"pwrite64", b"pwritev", b"pwritev2",
     b"truncate", b"ftruncate", b"fallocate", b"copy_file_range", b"sendfile",
+    b"flock", b"fcntl", b"fcntl64",
 ];
 
 /// Whether a system call may do something that results of others show.
@@ -255,6 +256,11 @@ impl Tracker {
                 file,
                 args,
             } => [self.proof_of_listing(call, *file, args), None],
+            Kind::File {
+                op: Op::Flock | Op::Lock,
+                file,
+                ..
+            } => [self.proof_of_holder(call, *file), None],
             Kind::File { op, file, args } => [self.proof_of_length(call, *op, *file, args), None],
             _ => [None; 2],
         }
@@ -316,6 +322,13 @@ impl Tracker {
         }
     }
 
+    /// Who is refused a lock shows that another one has it.
+    fn proof_of_holder(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Option<Proof> {
+        let is_refused = matches!(call.outcome, Outcome::Error(EAGAIN | EACCES));
+        let used = self.used(call.task, file).filter(|_| is_refused)?;
+        Some(Proof::Held(used.node?, used.slot))
+    }
+
     /// A read, a stat, or a seek to the end tells how long the file was.
     fn proof_of_length(
         &mut self,
@@ -371,6 +384,11 @@ impl Tracker {
                 };
                 [makes, source]
             }
+            Kind::File { file, .. } if call.kind.has_lock() => {
+                let used = self.used(call.task, *file);
+                let lock = used.and_then(|used| Some(Effect::Locks(used.node?, used.slot)));
+                [lock, None]
+            }
             Kind::File { op, file, .. } => {
                 let writes = matches!(op, Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev);
                 let used = self.used(call.task, *file).filter(|_| writes);
@@ -409,6 +427,7 @@ impl Tracker {
             Proof::Empty(path) => self.entries(path).map(|count| count == 0),
             Proof::Filled(path) => self.entries(path).map(|count| count > 0),
             Proof::Count(path, count) => self.entries(path).map(|known| known == count),
+            Proof::Held(node, slot) => self.is_held_by_another(node, slot).then_some(true),
             Proof::Length(node, least, most) => {
                 let known = self.tree.size(node);
                 // It may be longer than is known.
@@ -444,11 +463,17 @@ impl Tracker {
                     && self.is_there(removed) == Some(true)
                     && self.entries(directory) > Some(count)
             }
+            (Effect::Locks(node, slot), Proof::Held(held, other)) => node == held && slot != other,
             (Effect::Lengthens(node), Proof::Length(needed, least, _)) => {
                 node == needed && self.tree.size(node) < least
             }
             _ => false,
         }
+    }
+
+    fn is_held_by_another(&self, node: NodeId, slot: u32) -> bool {
+        let holders = self.holders.get(&node).into_iter().flatten();
+        holders.into_iter().any(|&holder| holder != slot)
     }
 
     /// Whether a name is there; None where that is not known.

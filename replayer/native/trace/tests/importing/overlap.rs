@@ -505,3 +505,46 @@ fn a_task_that_is_told_of_before_the_call_returns_is_nobody_elses_child() {
     assert_eq!(opened, ["open r/b/f #0 = 0", "open r/a/f #1 = 0"]);
     assert_eq!(trace.count("/counts/parents_guessed"), 0);
 }
+
+#[test]
+fn who_is_refused_a_lock_meets_those_who_have_it_though_the_calls_overlap() {
+    let range = |kind: &str| format!("{{l_type={kind}, l_whence=SEEK_SET, l_start=0, l_len=0}}");
+    let [write, none] = ["F_WRLCK", "F_UNLCK"].map(range);
+    let refused = "-1 EAGAIN (Resource temporarily unavailable)";
+    for (name, take, attempt, release) in [
+        (
+            "flock",
+            "LOCK_EX".to_owned(),
+            "LOCK_SH|LOCK_NB".to_owned(),
+            "LOCK_UN".to_owned(),
+        ),
+        (
+            "fcntl",
+            format!("F_SETLK, {write}"),
+            format!("F_SETLK, {write}"),
+            format!("F_SETLK, {none}"),
+        ),
+    ] {
+        for (second, last) in [(refused, "0"), ("0", refused)] {
+            let trace = asked(format!(
+                "{BOTH}1 1700000001.3 {name}(3, {take} <unfinished ...>\n\
+                 2 1700000001.4 {name}(4, {attempt}) = {refused}\n\
+                 1 1700000001.5 <... {name} resumed>) = 0\n\
+                 2 1700000001.6 {name}(4, {attempt} <unfinished ...>\n\
+                 1 1700000001.7 {name}(3, {release} <unfinished ...>\n\
+                 2 1700000001.8 <... {name} resumed>) = {second}\n\
+                 1 1700000001.9 <... {name} resumed>) = 0\n\
+                 1 1700000002.0 {name}(3, {attempt}) = {last}\n"
+            ))
+            .import();
+            let results: Vec<i64> = trace.events.iter().map(|event| event.result).collect();
+            let tried = if second == "0" { [0, 0] } else { [-11, 0] };
+            let end = if last == "0" { 0 } else { -11 };
+            assert_eq!(results[2..], [0, -11, tried[0], tried[1], end], "{name}");
+            assert!(
+                waits(&trace, 3, 2) && waits(&trace, 5, 4),
+                "{name}: {second}"
+            );
+        }
+    }
+}

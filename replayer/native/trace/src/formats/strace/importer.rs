@@ -256,7 +256,8 @@ impl StraceImporter {
         at: LinePosition,
     ) -> Result<(), TraceError> {
         self.forget_unfinished(tracker, at.task);
-        if EFFECTIVE_AT_ENTRY.contains(&name) {
+        let defers = self.unfinished.defers(name, head);
+        if EFFECTIVE_AT_ENTRY.contains(&name) && !defers {
             self.enter(tracker, name, head, at)?;
         }
         let entry = CallEntry {
@@ -265,6 +266,21 @@ impl StraceImporter {
             line: at.line,
         };
         self.unfinished.begin(at.task, (name, head), entry);
+        if defers {
+            self.unfinished.defer(at.task);
+        }
+        Ok(())
+    }
+
+    /// A task has a lock: what others let go meanwhile, they let go before.
+    fn let_go_of_locks(&mut self, tracker: &mut Tracker) -> Result<(), TraceError> {
+        for task in self.unfinished.take_deferred() {
+            if let Some(half) = self.unfinished.of(task) {
+                half.entered(task)
+                    .call(&mut self.decoders, |call| tracker.enter(call))
+                    .unwrap_or(Ok(()))?;
+            }
+        }
         Ok(())
     }
 
@@ -401,6 +417,9 @@ impl StraceImporter {
             kind,
         };
         tracker.overlaps.names_move = self.names_move(at.line);
+        if kind.has_lock() && outcome.is_ok() {
+            self.let_go_of_locks(tracker)?;
+        }
         if let Some(cause) = self.cause(tracker, &call) {
             self.waiting.begin(cause);
         } else {

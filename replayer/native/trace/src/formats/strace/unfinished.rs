@@ -1,5 +1,6 @@
 //! Calls that have been entered and have not returned yet.
 
+use crate::bytes::find;
 use crate::call::{Call, Outcome};
 use crate::formats::strace::decode::Decoders;
 use crate::formats::strace::scan::{Scanned, Shape, scan_call};
@@ -73,6 +74,10 @@ pub(crate) struct UnfinishedCalls {
     turns: u64,
     /// How many of them give files other names, or none.
     moves: usize,
+    /// How many of them try to lock something, and do not wait for it.
+    tries: usize,
+    /// Tasks that let a lock go while others tried to have one: whether before these, their results tell.
+    unlocking: Vec<u64>,
     /// Halves that were put together: their room is used again.
     spare: Vec<UnfinishedCall>,
 }
@@ -83,6 +88,19 @@ const LONGEST_HALF_BYTES: usize = 64 << 10;
 const MOST_SPARE: usize = 16;
 /// Those that a result is held against, the latest ones (chosen: far more than there are processors to make calls).
 const MOST_LOOKED_AT: usize = 128;
+
+fn locks(name: &[u8]) -> bool {
+    matches!(name, b"fcntl" | b"fcntl64" | b"flock")
+}
+
+fn unlocks(name: &[u8], head: &[u8]) -> bool {
+    locks(name) && (find(head, b"F_UNLCK").is_some() || find(head, b"LOCK_UN").is_some())
+}
+
+fn tries_lock(name: &[u8], head: &[u8]) -> bool {
+    let tries = || find(head, b"SETLK,").is_some() || find(head, b"LOCK_NB").is_some();
+    locks(name) && tries() && !unlocks(name, head)
+}
 
 impl UnfinishedCall {
     pub(crate) fn entered(&self, task: u64) -> EnteredCall<'_> {
@@ -121,6 +139,8 @@ impl UnfinishedCalls {
             self.awaitable.remove(&turn);
         }
         self.moves -= usize::from(moves_names(&half.name));
+        self.tries -= usize::from(tries_lock(&half.name, &half.head));
+        self.unlocking.retain(|&other| other != task);
         Some(half)
     }
 
@@ -136,6 +156,7 @@ impl UnfinishedCalls {
             self.awaitable.insert(turn, task);
         }
         self.moves += usize::from(moves_names(&half.name));
+        self.tries += usize::from(tries_lock(&half.name, &half.head));
         self.of.insert(task, half);
     }
 
@@ -177,6 +198,26 @@ impl UnfinishedCalls {
     /// Whether a call is under way that gives a file another name, or none.
     pub(crate) fn move_names(&self) -> bool {
         self.moves > 0
+    }
+
+    /// Whether a call that is entered lets a lock go while another one tries to have one. It is remembered then.
+    pub(crate) fn defers(&self, name: &[u8], head: &[u8]) -> bool {
+        self.tries > 0 && unlocks(name, head)
+    }
+
+    /// The call of a task lets a lock go later than it was entered.
+    pub(crate) fn defer(&mut self, task: u64) {
+        self.unlocking.push(task);
+    }
+
+    /// Calls that let locks go, of which nobody was told yet: from now on they are.
+    pub(crate) fn take_deferred(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.unlocking)
+    }
+
+    /// The call that a task is in.
+    pub(crate) fn of(&self, task: u64) -> Option<&UnfinishedCall> {
+        self.of.get(&task)
     }
 
     /// Wait no more for the call of a task, and for those of some others.
