@@ -1,6 +1,6 @@
 //! One call of a traced program, as importers hand it to the tracker: no format is visible any more, and no state is known yet.
 
-use crate::constants::{F_OFD_SETLK, F_OFD_SETLKW, F_SETLK, F_SETLKW, F_UNLCK, LOCK_UN};
+use crate::constants::{F_OFD_SETLK, F_OFD_SETLKW, F_SETLK, F_SETLKW, F_UNLCK, LOCK_NB, LOCK_UN};
 use replayer_ops::Op;
 use std::borrow::Cow;
 
@@ -169,9 +169,13 @@ pub(crate) struct Args<'a> {
     pub(crate) seen: Option<Seen>,
 }
 
+/// What a call of flock or of fcntl does to a lock, if it succeeds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum LockChange {
-    Hold,
+pub(crate) enum LockChange {
+    /// It has it, and waits until it can.
+    Wait,
+    /// It has it if nobody else does.
+    Try,
     Free,
 }
 
@@ -181,25 +185,22 @@ impl Args<'_> {
         self.change_of_lock(op) == Some(LockChange::Free)
     }
 
-    /// Whether such a call has a lock if it succeeds.
-    pub(crate) fn locks(&self, op: Op) -> bool {
-        self.change_of_lock(op) == Some(LockChange::Hold)
-    }
-
-    fn change_of_lock(&self, op: Op) -> Option<LockChange> {
-        let frees = match op {
-            Op::Flock => self.flags.unwrap_or(0) & LOCK_UN != 0,
+    pub(crate) fn change_of_lock(&self, op: Op) -> Option<LockChange> {
+        let flags = self.flags.unwrap_or(0);
+        let (frees, tries) = match op {
+            Op::Flock => (flags & LOCK_UN != 0, flags & LOCK_NB != 0),
             // Other commands ask who has it.
-            Op::Lock => match self.flags {
-                Some(F_SETLK | F_SETLKW | F_OFD_SETLK | F_OFD_SETLKW) => self.mode == Some(F_UNLCK),
-                _ => return None,
-            },
+            Op::Lock => {
+                let tries = matches!(flags, F_SETLK | F_OFD_SETLK);
+                let sets = tries || matches!(flags, F_SETLKW | F_OFD_SETLKW);
+                (sets.then_some(self.mode == Some(F_UNLCK))?, tries)
+            }
             _ => return None,
         };
-        Some(if frees {
-            LockChange::Free
-        } else {
-            LockChange::Hold
+        Some(match (frees, tries) {
+            (true, _) => LockChange::Free,
+            (false, true) => LockChange::Try,
+            (false, false) => LockChange::Wait,
         })
     }
 }
@@ -367,12 +368,18 @@ impl<'a> Kind<'a> {
         Self::Open { path, args, shown }
     }
 
+    /// What it does to a lock, if it succeeds.
+    pub(crate) fn change_of_lock(&self) -> Option<LockChange> {
+        match self {
+            Self::File { op, args, .. } => args.change_of_lock(*op),
+            _ => None,
+        }
+    }
+
     /// Whether it has a lock if it succeeds.
     pub(crate) fn has_lock(&self) -> bool {
-        match self {
-            Self::File { op, args, .. } => args.locks(*op),
-            _ => false,
-        }
+        let change = self.change_of_lock();
+        change.is_some_and(|change| change != LockChange::Free)
     }
 
     /// Whether others may have what it lets go before it returns.

@@ -87,6 +87,7 @@ pub(crate) const SEEK_HOLE: i64 = 0x4;
 /// Kinds of fcntl locks, as the tables have them.
 pub(crate) const F_RDLCK: i64 = 0;
 pub(crate) const F_UNLCK: i64 = 2;
+pub(crate) const LOCK_NB: i64 = 0x4;
 pub(crate) const LOCK_UN: i64 = 0x8;
 pub(crate) const LOCK_SH: i64 = 0x1;
 pub(crate) const RWF_APPEND: i64 = 0x10;

@@ -1,6 +1,6 @@
 //! Calls on descriptors: which description they mean, what they teach, and the events they become.
 
-use crate::call::{Args, Call, FileArg, FileKind, Outcome};
+use crate::call::{Args, Call, FileArg, FileKind, LockChange, Outcome};
 use crate::constants::{
     F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, RWF_APPEND, RWF_NOAPPEND, SEEK_DATA, SEEK_END, SEEK_HOLE,
 };
@@ -194,10 +194,12 @@ impl Tracker {
         };
         description.locks = true;
         // Of a lock that is let go in part nothing is known to be left.
-        let holders = self.holders.entry(node).or_default();
-        holders.retain(|&slot| slot != description.slot);
-        if args.locks(op) {
-            holders.push(description.slot);
+        if let Some(change) = args.change_of_lock(op) {
+            let holders = self.holders.entry(node).or_default();
+            holders.retain(|&slot| slot != description.slot);
+            if change != LockChange::Free {
+                holders.push(description.slot);
+            }
         }
         let shared = if op == Op::Flock {
             args.flags.unwrap_or(0) & LOCK_SH != 0

@@ -524,6 +524,12 @@ fn who_is_refused_a_lock_meets_those_who_have_it_though_the_calls_overlap() {
             format!("F_SETLK, {write}"),
             format!("F_SETLK, {none}"),
         ),
+        (
+            "fcntl", // as our own recorder tells it: by numbers
+            format!("0x6, {}", write.replace("F_WRLCK", "0x1")),
+            format!("0x6, {}", write.replace("F_WRLCK", "0x1")),
+            format!("0x6, {}", none.replace("F_UNLCK", "0x2")),
+        ),
     ] {
         for (second, last) in [(refused, "0"), ("0", refused)] {
             let trace = asked(format!(

@@ -1,7 +1,7 @@
 //! Lines become calls: each line is taken when its turn has come, halves are put together, tasks are told apart.
 
 use crate::bytes::{find, from, take_digits};
-use crate::call::{Call, Kind, Outcome, TaskEvent};
+use crate::call::{Call, Kind, LockChange, Outcome, TaskEvent};
 use crate::error::TraceError;
 use crate::formats::strace::decode::file::pointed;
 use crate::formats::strace::decode::{Decoders, has_no_path};
@@ -256,7 +256,8 @@ impl StraceImporter {
         at: LinePosition,
     ) -> Result<(), TraceError> {
         self.forget_unfinished(tracker, at.task);
-        let defers = self.unfinished.defers(name, head);
+        let lock = self.change_of_lock(name, head, at);
+        let defers = lock == Some(LockChange::Free) && self.unfinished.try_lock();
         if EFFECTIVE_AT_ENTRY.contains(&name) && !defers {
             self.enter(tracker, name, head, at)?;
         }
@@ -264,12 +265,27 @@ impl StraceImporter {
             start_ns: at.time_ns,
             calls: tracker.counts.calls,
             line: at.line,
+            tries_lock: lock == Some(LockChange::Try),
         };
         self.unfinished.begin(at.task, (name, head), entry);
         if defers {
             self.unfinished.defer(at.task);
         }
         Ok(())
+    }
+
+    /// What a call that is entered does to a lock.
+    fn change_of_lock(&mut self, name: &[u8], head: &[u8], at: LinePosition) -> Option<LockChange> {
+        if !matches!(name, b"fcntl" | b"fcntl64" | b"flock") {
+            return None;
+        }
+        let entered = EnteredCall {
+            name,
+            head,
+            task: at.task,
+            start_ns: at.time_ns,
+        };
+        entered.call(&mut self.decoders, |call| call.kind.change_of_lock())?
     }
 
     /// A task has a lock: what others let go meanwhile, they let go before.

@@ -1,6 +1,5 @@
 //! Calls that have been entered and have not returned yet.
 
-use crate::bytes::find;
 use crate::call::{Call, Outcome};
 use crate::formats::strace::decode::Decoders;
 use crate::formats::strace::scan::{Scanned, Shape, scan_call};
@@ -20,6 +19,8 @@ pub(crate) struct UnfinishedCall {
     pub(crate) entered: u64,
     /// Its number among those that are worth waiting for.
     turn: Option<u64>,
+    /// It tries to lock something, and does not wait for it.
+    tries_lock: bool,
     /// It has returned, and its line waits for another call.
     pub(crate) waits: bool,
     /// It was waited for in vain.
@@ -34,6 +35,8 @@ pub(crate) struct CallEntry {
     pub(crate) calls: u64,
     /// The line, counted over all logs.
     pub(crate) line: u64,
+    /// It tries to lock something, and does not wait for it.
+    pub(crate) tries_lock: bool,
 }
 
 /// A call as it was entered.
@@ -89,19 +92,6 @@ const MOST_SPARE: usize = 16;
 /// Those that a result is held against, the latest ones (chosen: far more than there are processors to make calls).
 const MOST_LOOKED_AT: usize = 128;
 
-fn locks(name: &[u8]) -> bool {
-    matches!(name, b"fcntl" | b"fcntl64" | b"flock")
-}
-
-fn unlocks(name: &[u8], head: &[u8]) -> bool {
-    locks(name) && (find(head, b"F_UNLCK").is_some() || find(head, b"LOCK_UN").is_some())
-}
-
-fn tries_lock(name: &[u8], head: &[u8]) -> bool {
-    let tries = || find(head, b"SETLK,").is_some() || find(head, b"LOCK_NB").is_some();
-    locks(name) && tries() && !unlocks(name, head)
-}
-
 impl UnfinishedCall {
     pub(crate) fn entered(&self, task: u64) -> EnteredCall<'_> {
         EnteredCall {
@@ -125,6 +115,7 @@ impl UnfinishedCalls {
         half.start_ns = entry.start_ns;
         half.calls = entry.calls;
         half.entered = entry.line;
+        half.tries_lock = entry.tries_lock;
         half.waits = false;
         half.given_up = false;
         half.turn = may_show(name).then_some(self.turns);
@@ -139,7 +130,7 @@ impl UnfinishedCalls {
             self.awaitable.remove(&turn);
         }
         self.moves -= usize::from(moves_names(&half.name));
-        self.tries -= usize::from(tries_lock(&half.name, &half.head));
+        self.tries -= usize::from(half.tries_lock);
         self.unlocking.retain(|&other| other != task);
         Some(half)
     }
@@ -156,7 +147,7 @@ impl UnfinishedCalls {
             self.awaitable.insert(turn, task);
         }
         self.moves += usize::from(moves_names(&half.name));
-        self.tries += usize::from(tries_lock(&half.name, &half.head));
+        self.tries += usize::from(half.tries_lock);
         self.of.insert(task, half);
     }
 
@@ -200,9 +191,9 @@ impl UnfinishedCalls {
         self.moves > 0
     }
 
-    /// Whether a call that is entered lets a lock go while another one tries to have one. It is remembered then.
-    pub(crate) fn defers(&self, name: &[u8], head: &[u8]) -> bool {
-        self.tries > 0 && unlocks(name, head)
+    /// Whether a call is under way that tries to lock something, and does not wait for it.
+    pub(crate) fn try_lock(&self) -> bool {
+        self.tries > 0
     }
 
     /// The call of a task lets a lock go later than it was entered.
@@ -257,6 +248,7 @@ mod tests {
                 start_ns: None,
                 calls: 0,
                 line,
+                tries_lock: false,
             };
             unfinished.begin(task, (b"mkdir", b"\"/r/a\", 0777"), entry(2 * task));
             unfinished.begin(20_000 + task, (b"accept", b"3"), entry(2 * task + 1));
