@@ -130,6 +130,7 @@ INLINE struct task_state *record_task(struct task_struct *task)
 {
 	struct task_state none = { .nr = NO_CALL };
 	struct task_state *s = bpf_task_storage_get(&tasks, task, &none, STORAGE_CREATE);
+	met[place_of(task)] = 1;
 	if (s)
 		count_live(1);
 	else

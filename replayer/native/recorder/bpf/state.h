@@ -102,9 +102,17 @@ INLINE struct control *control(void)
 	return bpf_map_lookup_elem(&controls, &first);
 }
 
+/* Whether a task with such a number, modulo their count, was ever recorded: one look at memory lets all others go. */
+u8 met[1 << 16] = {};
+
+INLINE u32 place_of(struct task_struct *task)
+{
+	return (u32)task->pid % sizeof met;
+}
+
 INLINE struct task_state *state_of(struct task_struct *task)
 {
-	return bpf_task_storage_get(&tasks, task, 0, 0);
+	return met[place_of(task)] ? bpf_task_storage_get(&tasks, task, 0, 0) : 0;
 }
 
 INLINE void lose(u64 now)
