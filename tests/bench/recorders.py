@@ -1,15 +1,18 @@
 """``python -m tests.bench.recorders``: what a recorder costs the recorded program, and others.
 
 Each contender is run in turn, on tmpfs: the program alone, recorded with eBPF, beside a recording
-with eBPF, and recorded with strace. Figures are medians and minima of all turns.
+with eBPF, and, if asked for, recorded with strace. Figures are medians and minima of all turns.
+``--storm SECONDS`` instead: four threads that make 400,000 calls a second, what is lost.
 """
 
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,9 +31,39 @@ LOOP = """
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <pthread.h>
+static long part, seconds;
+/* A part of the calls in each millisecond. */
+static void *storm(void *nothing)
+{
+	struct timespec now, begin;
+	struct stat found;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (long done = 0; done < part;) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		double passed = (now.tv_sec - begin.tv_sec) + (now.tv_nsec - begin.tv_nsec) / 1e9;
+		long due = part * passed / seconds;
+		if (due > part)
+			due = part;
+		while (done < due && ++done)
+			stat("file", &found);
+		usleep(1000);
+	}
+	return nothing;
+}
 int main(int count, char **words)
 {
 	long turns = atol(words[2]);
+	if (*words[1] == 't') {
+		pthread_t threads[4];
+		part = turns;
+		seconds = atol(words[3]);
+		for (int i = 0; i < 4; i++)
+			pthread_create(&threads[i], 0, storm, 0);
+		for (int i = 0; i < 4; i++)
+			pthread_join(threads[i], 0);
+		return 0;
+	}
 	int file = open("file", O_RDONLY);
 	struct timespec begin, end;
 	struct stat found;
@@ -54,6 +87,9 @@ int main(int count, char **words)
 """
 CALLS = {"stat": "s", "open+read+close": "o", "pread 4 KiB": "p"}
 FILES = 3_000
+MODULES = 300
+THREADS = 4
+STORM_CALLS_S = 400_000
 
 Run = Callable[[Sequence[str]], float]
 
@@ -79,9 +115,12 @@ def _recording(home: Path) -> Iterator[_native.ProbeRecording]:
         assert json.loads(recording.progress())["lost"] == 0
 
 
-def _measure(words: Sequence[str], run: Run, home: Path, *, turns: int) -> dict[str, list[float]]:
-    strace = find_strace()
-    found: dict[str, list[float]] = {"alone": [], "ebpf": [], "beside": [], "strace": []}
+def _measure(
+    words: Sequence[str], run: Run, home: Path, *, turns: int, traces: bool
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {"alone": [], "ebpf": [], "beside": []}
+    if traces:
+        found["strace"] = []
     for _ in range(turns):
         _clear(home)
         found["alone"].append(run(words))
@@ -91,9 +130,29 @@ def _measure(words: Sequence[str], run: Run, home: Path, *, turns: int) -> dict[
             _clear(home)
             recording.arm()
             found["ebpf"].append(run(words))
-        _clear(home)
-        found["strace"].append(run(launch_words(strace, home / "log.strace", words)))
+        if traces:
+            _clear(home)
+            strace = launch_words(find_strace(), home / "log.strace", words)
+            found["strace"].append(run(strace))
     return found
+
+
+def _storm(home: Path, seconds: int) -> None:
+    """Record 400,000 calls a second of four threads: how many are lost, and what it takes."""
+    calls = STORM_CALLS_S * seconds
+    begin = time.monotonic()
+    with _recording(home) as recording:
+        recording.arm()
+        subprocess.run(["./loop", "t", str(calls // THREADS), str(seconds)], check=True)
+        took_s = time.monotonic() - begin
+        most_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = json.loads(recording.progress())
+    size = (home / "log.bpf").stat().st_size
+    print(
+        f"storm: {told['records'] / took_s:,.0f} records a second for {took_s:.0f} s, "
+        f"{told['lost']} lost, {size / told['records']:.1f} bytes each; the recorder took "
+        f"{most_kib / 1024:,.0f} MiB at most, its ring {RING_BYTES >> 20} MiB of it"
+    )
 
 
 def _clear(home: Path) -> None:
@@ -107,9 +166,15 @@ def _lay_out(home: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / str(number)).write_bytes(b"x" * (number % 8000))
     (home / "file").write_bytes(b"x" * 4096)
+    (home / "modules").mkdir()
+    for number in range(MODULES):
+        text = f"def f{number}(value):\n    return [value + {number}, 'x' * {number}]\n"
+        (home / f"modules/m{number}.py").write_text(text)
     subprocess.run(["tar", "cf", home / "src.tar", "-C", home, "src"], check=True)
     (home / "loop.c").write_text(LOOP)
-    subprocess.run(["cc", "-O2", "-w", "-o", home / "loop", home / "loop.c"], check=True)
+    subprocess.run(
+        ["cc", "-O2", "-w", "-pthread", "-o", home / "loop", home / "loop.c"], check=True
+    )
 
 
 def _show(name: str, unit: str, found: dict[str, list[float]]) -> None:
@@ -125,22 +190,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=9)
     parser.add_argument("--calls", type=int, default=100_000, help="of a loop")
+    parser.add_argument("--strace", action="store_true", help="record with strace, too")
+    parser.add_argument("--storm", type=int, metavar="SECONDS")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as scratch:
         home = Path(scratch)
         _lay_out(home)
         os.chdir(home)
+        if options.storm:
+            _storm(home, options.storm)
+            return
         for name, letter in CALLS.items():
             words = ["./loop", letter, str(options.calls)]
-            _show(name, "ns", _measure(words, _calls, home, turns=options.turns))
+            _show(
+                name,
+                "ns",
+                _measure(words, _calls, home, turns=options.turns, traces=options.strace),
+            )
         programs = {
             "cp -a": ["cp", "-a", "src", "out"],
             "tar xf": ["tar", "xf", "src.tar", "-C", "out"],
         }
         if shutil.which("rsync"):
             programs["rsync -a"] = ["rsync", "-a", "src", "out"]
+        subprocess.run(["git", "init", "-q", "."], check=True)
+        programs["git status"] = ["git", "status", "--short"]
+        programs["compileall"] = [sys.executable, "-m", "compileall", "-qf", "modules"]
         for name, words in programs.items():
-            _show(name, "s", _measure(words, _seconds, home, turns=options.turns))
+            _show(
+                name,
+                "s",
+                _measure(words, _seconds, home, turns=options.turns, traces=options.strace),
+            )
         os.chdir("/")
 
 

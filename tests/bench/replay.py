@@ -26,16 +26,19 @@ RSS_LIMIT_BYTES = 500 << 20
 FRONT_PAGE = "wordpress/front-warm"
 REPLAYED = {0, 4}
 """Exit codes of a replay that was done: 4 says that one user without pauses keeps a CPU busy."""
-FITTED = {0, 2}
-"""Exit codes of a fit: 2 is a refusal, where the calls alone take longer than the command."""
 LONG_BLOCK_EVENTS = 10_000
-REHEARSALS = 20
 IN_A_ROW = 10
 _EMPTY_COPY = "rm -rf copy && mkdir copy"
 NEW_SOURCE = f"{_EMPTY_COPY} && cp -a source new && rm -rf source && mv new source"
 NEW_TARBALL = f"{_EMPTY_COPY} && cp source.tar new && mv new source.tar"
 """As replays find them: what a copy in memory takes depends by a sixth on which pages it gets."""
 SETTLED_INDEX = "git -C kernel status"
+COPIED = "rm -rf copy && cp -a source copy"
+MODULES = 300
+NEW_MODULES = (
+    f"rm -rf modules && mkdir modules && for one in $(seq {MODULES}); do "
+    "echo \"def f$one(value): return [value + $one, 'x' * $one]\" > modules/m$one.py; done"
+)
 KERNEL_FILES = 15_000
 """Of the kernel's tree: git is done with WordPress in 5 ms, and takes 7 if its CPU has slept."""
 SETTINGS = ("user.name=bench", "user.email=bench@localhost", "gc.auto=0")
@@ -126,8 +129,8 @@ class Likeness:
 
     Attributes:
         command: What was captured.
-        untraced_s: Its time without a tracer, median.
-        closed_s: Time of its replay with the fitted pauses, median.
+        untraced_s: Its time without a recorder, median.
+        closed_s: Time of its replay with its pauses, median.
         asap_s: The same without pauses: what the file system alone takes.
         errors: How far the replay with pauses is off in each turn, lowest first: turns are minutes,
             and a machine does not stay as fast as it was.
@@ -167,7 +170,7 @@ class Tool:
 
 
 def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
-    """Capture tar, cp, rsync and git in the arena, and replay them there."""
+    """Record six commands in the arena, and replay them there."""
     stage = arena / "stage"
     stage.mkdir()
     _make_repository(stage, "source", "wordpress-6.1.9", None)
@@ -177,6 +180,8 @@ def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
         Tool("cp -a", ("cp", "-a", "source", "copy/"), NEW_SOURCE),
         Tool("rsync -a", ("rsync", "-a", "source/", "copy/"), NEW_SOURCE),
         Tool("git status", ("git", "-C", "kernel", "status", "--short"), SETTLED_INDEX),
+        Tool("rm -rf", ("rm", "-rf", "copy"), COPIED),
+        Tool("compileall", (sys.executable, "-m", "compileall", "-q", "modules"), NEW_MODULES),
     ]
     try:
         there = [tool for tool in tools if shutil.which(tool.words[0])]
@@ -198,16 +203,12 @@ def _make_repository(stage: Path, name: str, manifest: str, files: int | None) -
 
 
 def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
-    """Capture a command, fit its pauses, and then time it and its replays in turns."""
+    """Record a command, and then time it and its replays in turns: no pause is fitted."""
     trace = scratch / tool.name.replace(" ", "-")
-    capture = [sys.executable, "-m", "replayer", "capture", "-o", str(trace), "--root", str(stage)]
-    capture += [f"--rehearse={REHEARSALS}", f"--prepare={tool.preparation}"]
-    subprocess.run([*capture, "--", *tool.words], cwd=stage, check=True, capture_output=True)
-    fit = [sys.executable, "-m", "replayer", "fit", str(trace), f"--rounds={IN_A_ROW}"]
-    fit += [f"--target={stage.parent}"]
-    if subprocess.run(fit, check=False, capture_output=True).returncode not in FITTED:
-        message = f"the pauses of {tool.name} could not be fitted"
-        raise RuntimeError(message)
+    tool.make_ready(stage)
+    capture = [sys.executable, "-m", "replayer", "capture", "--recorder=ebpf", "-o", str(trace)]
+    capture += ["--root", str(stage), "--", *tool.words]
+    subprocess.run(capture, cwd=stage, check=True, capture_output=True)
     times: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
     events = 0
     for turn in range(turns):
