@@ -20,7 +20,8 @@ def replay(shell: Shell, pace: str) -> None:
     assert "100 % as recorded, 0 diverged" in replayed.out
 
 
-@pytest.mark.parametrize("way", ["entered", pytest.param("polled", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("way", ["entered", "polled"])
 def test_requests_of_io_uring_become_calls_with_their_names_and_results(
     shell: Shell, way: str
 ) -> None:
