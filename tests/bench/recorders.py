@@ -2,14 +2,17 @@
 
 Each contender is run in turn, on tmpfs: the program alone, recorded with eBPF, beside a recording
 with eBPF, and, if asked for, recorded with strace. Figures are medians and minima of all turns.
-``--storm SECONDS`` instead: four threads that make 400,000 calls a second, what is lost.
+``--storm SECONDS`` instead: four threads make 400,000 calls a second; what is lost of them.
+``--page`` instead: a page of PHP, whose server is attached to.
 """
 
 import argparse
+import http.client
 import json
 import os
 import resource
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -90,6 +93,8 @@ FILES = 3_000
 MODULES = 300
 THREADS = 4
 STORM_CALLS_S = 400_000
+SECONDS = 3
+"""In which a page is asked for, in each turn."""
 
 Run = Callable[[Sequence[str]], float]
 
@@ -155,6 +160,65 @@ def _storm(home: Path, seconds: int) -> None:
     )
 
 
+PAGE = """<?php
+foreach (range(1, 100) as $part) require "part$part.php";
+session_save_path("sessions"); session_id("bench"); session_start(); $_SESSION["at"] = time();
+echo strlen(serialize(get_defined_vars()));
+"""
+
+
+@contextmanager
+def _site(home: Path) -> Iterator[tuple[int, int]]:
+    """Serve a page of 100 files and a session with PHP's own server: its process and its port."""
+    site = home / "site"
+    (site / "sessions").mkdir(parents=True)
+    (site / "index.php").write_text(PAGE)
+    for part in range(1, 101):
+        (site / f"part{part}.php").write_text(f"<?php $part{part} = '{'x' * 500}';")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    quiet = subprocess.DEVNULL
+    words = ["php", "-S", f"127.0.0.1:{port}", "-t", "."]
+    with subprocess.Popen(words, cwd=site, stdout=quiet, stderr=quiet) as server:
+        time.sleep(1)
+        try:
+            yield server.pid, port
+        finally:
+            server.kill()
+
+
+def _views(port: int, seconds: float, interval_s: float) -> list[float]:
+    """Ask for the page, each time that it is due: latencies in ms from when it was."""
+    begin = time.monotonic()
+    due, found = begin, []
+    while due < begin + seconds:
+        time.sleep(max(0.0, due - time.monotonic()))
+        asked = due if interval_s else time.monotonic()
+        connection = http.client.HTTPConnection("127.0.0.1", port)
+        connection.request("GET", "/index.php")
+        assert connection.getresponse().read().isdigit()
+        connection.close()
+        found.append((time.monotonic() - asked) * 1e3)
+        due = due + interval_s if interval_s else time.monotonic()
+    return found
+
+
+def _page(home: Path, turns: int) -> None:
+    """A page of PHP at half of what its server can do, alone and attached to, in turns."""
+    with _site(home) as (server, port):
+        interval_s = 2 * statistics.median(_views(port, 3, 0)) / 1e3
+        found: dict[str, list[list[float]]] = {"alone": [], "attached": []}
+        for _ in range(turns):
+            found["alone"].append(_views(port, SECONDS, interval_s))
+            with _recording(home) as recording:
+                recording.attach_to([server])
+                found["attached"].append(_views(port, SECONDS, interval_s))
+        for who, runs in found.items():
+            middle = statistics.median(statistics.median(run) for run in runs)
+            rate = statistics.median(len(run) / SECONDS for run in runs)
+            print(f"page {who}: p50 {middle:.2f} ms, {rate:.0f} requests a second")
+
+
 def _clear(home: Path) -> None:
     shutil.rmtree(home / "out", ignore_errors=True)
     (home / "out").mkdir()
@@ -192,6 +256,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=100_000, help="of a loop")
     parser.add_argument("--strace", action="store_true", help="record with strace, too")
     parser.add_argument("--storm", type=int, metavar="SECONDS")
+    parser.add_argument("--page", action="store_true", help="a page of PHP instead")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as scratch:
         home = Path(scratch)
@@ -199,6 +264,9 @@ def main() -> None:
         os.chdir(home)
         if options.storm:
             _storm(home, options.storm)
+            return
+        if options.page:
+            _page(home, options.turns)
             return
         for name, letter in CALLS.items():
             words = ["./loop", letter, str(options.calls)]
