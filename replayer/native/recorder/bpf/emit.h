@@ -252,13 +252,14 @@ INLINE u32 put_path(struct record *r, char *to, u32 room, u64 from, u8 flags)
 		return 0;
 	}
 	length = bpf_probe_read_user_str(to, room, (void *)from);
-	if (length < 0) {
-		r->flags |= flags & (PATH_FAULT | SECOND_FAULT);
+	if (length < 1) { /* 0: an empty path, before Linux 6.13, which counts its end */
+		if (length)
+			r->flags |= flags & (PATH_FAULT | SECOND_FAULT);
 		return 0;
 	}
 	if (length >= room || length > PATH_BYTES)
 		return room;
-	return length ? length - 1 : 0; /* 0: an empty path, before Linux 6.13, which counts its end */
+	return length - 1;
 }
 
 /* What a call wrote: no path, and not ended by a zero. */
