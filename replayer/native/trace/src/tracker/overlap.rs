@@ -165,7 +165,7 @@ impl Tracker {
             Op::Read | Op::Readv | Op::Pread | Op::Preadv => Use::Sees {
                 at: at?,
                 got: value,
-                asked: args.size?,
+                asked: args.size.unwrap_or(value),
             },
             Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev if file.appends => Use::Grows(value),
             Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => {
@@ -223,17 +223,14 @@ impl Tracker {
                     self.proofs_of_making(place, call.outcome, flags & O_EXCL != 0)
                 }
             }
-            Kind::Path { op, path, args } => match (self.place(call, path), op) {
+            Kind::Path { op, path, .. } => match (self.place(call, path), op) {
                 (None, _) => [None; 2],
                 (Some(place), Op::Mkdir | Op::Mknod | Op::Symlink) => {
                     self.proofs_of_making(place, call.outcome, true)
                 }
                 (Some(place), Op::Rmdir) => proofs_of_rmdir(place, call.outcome),
                 (Some(place), Op::Stat | Op::Lstat) if call.outcome.is_ok() => {
-                    let node = self.tree.find(place, false).node();
-                    let length = node.zip(size_of_file(args));
-                    let length = length.map(|(node, size)| Proof::Length(node, size, size));
-                    [Some(Proof::There(place)), length]
+                    [Some(Proof::There(place)), self.proof_of_length(call)]
                 }
                 (Some(place), _) => proofs_of_use(place, call.outcome),
             },
@@ -261,7 +258,7 @@ impl Tracker {
                 file,
                 ..
             } => [self.proof_of_holder(call, *file), None],
-            Kind::File { op, file, args } => [self.proof_of_length(call, *op, *file, args), None],
+            Kind::File { .. } => [self.proof_of_length(call), None],
             _ => [None; 2],
         }
     }
@@ -330,33 +327,19 @@ impl Tracker {
     }
 
     /// A read, a stat, or a seek to the end tells how long the file was.
-    fn proof_of_length(
-        &mut self,
-        call: &Call<'_>,
-        op: Op,
-        file: FileArg<'_>,
-        args: &Args<'_>,
-    ) -> Option<Proof> {
-        let value = call.outcome.value()?;
-        let used = self.used(call.task, file)?;
-        let start = match op {
-            Op::Read | Op::Readv => used.offset?,
-            Op::Pread | Op::Preadv => args.offset?,
-            Op::Lseek if args.flags == Some(SEEK_END) => {
-                let end = value.saturating_sub(args.offset.unwrap_or(0));
-                return Some(Proof::Length(used.node?, end, end));
-            }
-            Op::Fstat => {
-                let size = size_of_file(args)?;
-                return Some(Proof::Length(used.node?, size, size));
-            }
-            _ => return None,
+    fn proof_of_length(&mut self, call: &Call<'_>) -> Option<Proof> {
+        let (subject, Use::Sees { at, got, asked }) = self.use_of(call)? else {
+            return None;
         };
-        let end = start.saturating_add(value);
-        let is_at_end = args.size.is_some_and(|asked| value < asked);
-        let most = if is_at_end { end } else { i64::MAX };
-        let least = if value > 0 { end } else { 0 };
-        Some(Proof::Length(used.node?, least, most))
+        let node = match (subject, call.kind) {
+            (Subject::Name(place), _) => self.tree.find(place, false).node(),
+            (_, Kind::File { file, .. }) => self.used(call.task, *file)?.node,
+            _ => None,
+        };
+        let end = at.saturating_add(got);
+        let least = if got > 0 { end } else { 0 };
+        let most = if got < asked { end } else { i64::MAX };
+        Some(Proof::Length(node?, least, most))
     }
 
     fn effects(&mut self, call: &Call<'_>) -> [Option<Effect>; 2] {

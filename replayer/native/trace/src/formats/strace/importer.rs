@@ -256,11 +256,11 @@ impl StraceImporter {
         at: LinePosition,
     ) -> Result<(), TraceError> {
         self.forget_unfinished(tracker, at.task);
-        let lock = self.change_of_lock(name, head, at);
-        let defers = lock == Some(LockChange::Free) && self.unfinished.try_lock();
-        if EFFECTIVE_AT_ENTRY.contains(&name) && !defers {
-            self.enter(tracker, name, head, at)?;
-        }
+        let lock = if EFFECTIVE_AT_ENTRY.contains(&name) {
+            self.enter(tracker, name, head, at)?
+        } else {
+            None
+        };
         let entry = CallEntry {
             start_ns: at.time_ns,
             calls: tracker.counts.calls,
@@ -268,24 +268,10 @@ impl StraceImporter {
             tries_lock: lock == Some(LockChange::Try),
         };
         self.unfinished.begin(at.task, (name, head), entry);
-        if defers {
+        if lock == Some(LockChange::Free) && self.unfinished.try_lock() {
             self.unfinished.defer(at.task);
         }
         Ok(())
-    }
-
-    /// What a call that is entered does to a lock.
-    fn change_of_lock(&mut self, name: &[u8], head: &[u8], at: LinePosition) -> Option<LockChange> {
-        if !matches!(name, b"fcntl" | b"fcntl64" | b"flock") {
-            return None;
-        }
-        let entered = EnteredCall {
-            name,
-            head,
-            task: at.task,
-            start_ns: at.time_ns,
-        };
-        entered.call(&mut self.decoders, |call| call.kind.change_of_lock())?
     }
 
     /// A task has a lock: what others let go meanwhile, they let go before.
@@ -308,13 +294,14 @@ impl StraceImporter {
         }
     }
 
+    /// Take a call that has been entered, unless it lets a lock go while others try to have one. Returns what it does to a lock.
     fn enter(
         &mut self,
         tracker: &mut Tracker,
         name: &[u8],
         head: &[u8],
         at: LinePosition,
-    ) -> Result<(), TraceError> {
+    ) -> Result<Option<LockChange>, TraceError> {
         tracker.overlaps.names_move = self.names_move(at.line);
         let entered = EnteredCall {
             name,
@@ -322,9 +309,15 @@ impl StraceImporter {
             task: at.task,
             start_ns: at.time_ns,
         };
-        entered
-            .call(&mut self.decoders, |call| tracker.enter(call))
-            .unwrap_or(Ok(()))
+        let others_try = self.unfinished.try_lock();
+        let taken = entered.call(&mut self.decoders, |call| {
+            let lock = call.kind.change_of_lock();
+            if lock != Some(LockChange::Free) || !others_try {
+                tracker.enter(call)?;
+            }
+            Ok(lock)
+        });
+        taken.unwrap_or(Ok(None))
     }
 
     /// Put two halves together. False where the line cannot be understood.
