@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+/// Mappings are of whole pages.
+pub(crate) const PAGE: i64 = 4096;
+
 /// A piece of a mapping.
 #[derive(Debug, Clone)]
 struct Mapping {
@@ -100,7 +103,6 @@ impl Mappings {
 
 /// Where the last page of a mapping ends.
 fn pages_end(start: i64, size: i64) -> i64 {
-    const PAGE: i64 = 4096;
     let size = size.max(0).saturating_add(PAGE - 1) / PAGE * PAGE;
     start.saturating_add(size)
 }
@@ -108,8 +110,6 @@ fn pages_end(start: i64, size: i64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const PAGE: i64 = 4096;
 
     #[test]
     fn what_is_unmapped_in_the_middle_leaves_both_ends_and_the_last_piece_lets_the_file_go() {

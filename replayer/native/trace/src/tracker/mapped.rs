@@ -2,6 +2,7 @@
 
 use crate::call::{Args, Call, Outcome, TouchedPages};
 use crate::error::TraceError;
+use crate::mappings::PAGE;
 use crate::order::Access;
 use crate::tracker::file::UsedFile;
 use crate::tracker::{Disposition, Operands, Tracker};
@@ -77,7 +78,6 @@ impl Tracker {
         task: u64,
         touched: &TouchedPages,
     ) -> Option<((u32, UsedFile), i64, bool)> {
-        const PAGE: i64 = 4096;
         let (id, offset, is_shared) = self.tasks.mappings(task)?.at(touched.address)?;
         let (first, last) = touched.pages;
         let fits = (first..=last).contains(&(offset / PAGE)) && offset < touched.file_size;

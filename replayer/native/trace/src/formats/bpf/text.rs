@@ -281,7 +281,10 @@ impl LogText {
         let mut is_done = true;
         if let Some(record) = Record::read(&slot.bytes).filter(|_| !slot.is_void) {
             is_done = match (record.kind, &slot.touched) {
-                (_, Some(touched)) => self.write_touched(record.task, touched, place),
+                (_, Some(touched)) => {
+                    self.write_touched(record.task, touched, place);
+                    true
+                }
                 (RecordKind::Call | RecordKind::Pending, None) if is_return => {
                     self.write_return(&record, &slot, time_ns);
                     true
@@ -315,13 +318,12 @@ impl LogText {
         let _ = write!(self.text, "{task} {seconds}.{part:09} ");
     }
 
-    fn write_touched(&mut self, task: u32, touched: &Touched, place: usize) -> bool {
+    fn write_touched(&mut self, task: u32, touched: &Touched, place: usize) {
         if self.last_touched.get(&task) == Some(&place) {
             self.last_touched.remove(&task);
         }
         self.write_front(task, touched.start_ns);
         touched.write(&mut self.text);
-        true
     }
 
     /// Write a call from its entry on. Whether all of it is written.
