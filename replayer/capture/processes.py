@@ -112,8 +112,7 @@ def tracees_of(tracer: int) -> list[int]:
 
 def is_running(pid: int) -> bool:
     """Tell whether a process exists and is not merely waiting to be reaped."""
-    state = _status(pid).get("State", "X")
-    return state[:1] not in ("Z", "X")
+    return _state(pid) not in ("Z", "X")
 
 
 def hangs(pids: Iterable[int]) -> list[int]:
@@ -121,19 +120,12 @@ def hangs(pids: Iterable[int]) -> list[int]:
 
     One that merely waits for its disk may be among them.
     """
-    return [pid for pid in pids if any(map(_is_stuck, _folders(pid)))]
+    return [pid for pid in pids if "D" in map(_state, _threads(pid))]
 
 
-def _folders(pid: int) -> list[Path]:
-    return [PROC / str(pid) / "task" / str(thread) for thread in _threads(pid)]
-
-
-def _is_stuck(folder: Path) -> bool:
-    try:
-        stat_line = (folder / "stat").read_text(errors="replace")
-    except OSError:
-        return False
-    return stat_line.rpartition(")")[2].split()[0] == "D"
+def _state(task: int) -> str:
+    """Return the letter for what a process or thread does (proc_pid_status(5)); X without it."""
+    return _status(task).get("State", "X")[:1]
 
 
 def tracer_of(pid: int) -> int:
