@@ -13,7 +13,7 @@ import pytest
 
 from tests.behaviour.probed import load, needs_probe, until
 from tests.behaviour.shell import Done, Shell
-from tests.processes import children_of
+from tests.processes import children_of, is_there
 
 pytestmark = needs_probe
 
@@ -162,8 +162,10 @@ def test_dump_finds_the_recorder_and_prints_the_trace(shell: Shell) -> None:
         assert done.code == 2
         assert "is no flight recorder of this user" in done.err
         assert flight.process.poll() is None
+        (recorder,) = children_of(flight.process.pid)
         flight.process.kill()
         flight.process.wait()
+        until(lambda: not is_there(recorder))
     done = shell.run("capture", "--dump")
     assert done.code == 2
     assert "--dump: no flight recorder of this user runs" in done.err

@@ -1,5 +1,7 @@
 //! Both recorders tell the same of the same commands: strace is the oracle.
-use crate::common::{Deeds, Told, command, lay_out, record_with_probe, scratch, told};
+use crate::common::{
+    Deeds, Told, command, lay_out, lay_out_again, orders, record_with_probe, scratch, told,
+};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -28,10 +30,11 @@ fn record_with_strace(home: &Path, words: &[&str]) -> Option<PathBuf> {
 fn same(name: &str, words: &[&str]) {
     let home = scratch(name);
     lay_out(&home);
+    let orders = orders(&home);
     let Some(probe) = record_with_probe(&home, words) else {
         return;
     };
-    lay_out(&home);
+    lay_out_again(&home, &orders);
     let Some(strace) = record_with_strace(&home, words) else {
         return;
     };
