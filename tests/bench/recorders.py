@@ -148,16 +148,25 @@ def _storm(home: Path, seconds: int) -> None:
     begin = time.monotonic()
     with _recording(home) as recording:
         recording.arm()
-        subprocess.run(["./loop", "t", str(calls // THREADS), str(seconds)], check=True)
+        words = ["./loop", "t", str(calls // THREADS), str(seconds)]
+        with subprocess.Popen(words) as loop:
+            time.sleep(seconds / 10)
+            early_kib = _most_kib()
+        assert loop.returncode == 0
         took_s = time.monotonic() - begin
-        most_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        late_kib = _most_kib()
     told = json.loads(recording.progress())
     size = (home / "log.bpf").stat().st_size
     print(
         f"storm: {told['records'] / took_s:,.0f} records a second for {took_s:.0f} s, "
         f"{told['lost']} lost, {size / told['records']:.1f} bytes each; the recorder took "
-        f"{most_kib / 1024:,.0f} MiB at most, its ring {RING_BYTES >> 20} MiB of it"
+        f"{late_kib / 1024:,.0f} MiB at most (after a tenth of the time {early_kib / 1024:,.0f}), "
+        f"its ring {RING_BYTES >> 20} MiB of it; its log has {size / 1e9:.2f} GB"
     )
+
+
+def _most_kib() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 PAGE = """<?php
