@@ -12,6 +12,7 @@ readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace openssl)
 # For the nightly tests; those that need what cannot be had are skipped.
 readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime)
 readonly SHELLS=(zsh fish man-db mandoc groff)
+readonly EMULATION=(qemu-system-x86 busybox-static)
 readonly BROWSER=chromium # of Debian
 readonly MINIMUM_RUST=88 # as in Cargo.toml
 readonly LATEST_RUST=95 # that the code was linted with: newer ones know more lints, and building alone does not mind
@@ -40,6 +41,7 @@ install_packages() {
     [ "${1:-}" = nightly ] || return 0
     install_if_there "${MOUNTS[@]}"
     install_if_there "${SHELLS[@]}"
+    install_if_there "${EMULATION[@]}"
     command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
 }
 

@@ -47,6 +47,10 @@ const WALKS: [(&str, &str); 3] = [
     ("tell_files", "task_file"),
 ];
 
+/// What cannot be recorded where their programs are not accepted.
+const PAGES: &str = "pages of mappings";
+const REQUESTS: &str = "requests of io_uring";
+
 /// The loaded probe. It detaches when it is dropped, or this process ends.
 pub(crate) struct Probe {
     ebpf: Ebpf,
@@ -55,6 +59,8 @@ pub(crate) struct Probe {
     links: Vec<BtfTracePointLink>,
     /// The programs at faults, where they can be used.
     faults: Vec<&'static str>,
+    /// What cannot be recorded on this kernel, and why.
+    left_out: Vec<(&'static str, RecorderError)>,
     controls: Array<MapData, Control>,
 }
 
@@ -125,11 +131,20 @@ impl Probe {
         for (name, over) in WALKS {
             let program: &mut Iter = program(&mut ebpf, name)?;
             let loaded = program.load(over, &btf);
-            loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
+            loaded.map_err(|error| RecorderError::not_loaded(name, &error))?;
         }
         load_points(&mut ebpf, &btf, &POINTS)?;
-        let faults = load_points(&mut ebpf, &btf, &FAULTS).unwrap_or_default();
+        let mut left_out = Vec::new();
+        let faults = load_points(&mut ebpf, &btf, &FAULTS);
+        let faults = faults.unwrap_or_else(|error| {
+            left_out.push((PAGES, error));
+            Vec::new()
+        });
         let rings = load_rings(&mut ebpf, &btf);
+        let rings = rings.unwrap_or_else(|error| {
+            left_out.push((REQUESTS, error));
+            Vec::new()
+        });
         let ring = RingBuf::try_from(map(&mut ebpf, "ring")?);
         let ring = ring.map_err(|error| RecorderError::refused("ring", &error))?;
         let controls = Array::try_from(map(&mut ebpf, "controls")?);
@@ -139,10 +154,16 @@ impl Probe {
             rings,
             links: Vec::new(),
             faults,
+            left_out,
             controls,
         };
         probe.attach()?;
         Ok((probe, ring))
+    }
+
+    /// What cannot be recorded on this kernel, and why.
+    pub(crate) fn left_out(&self) -> &[(&'static str, RecorderError)] {
+        &self.left_out
     }
 
     /// Attach once more, with all counts at 0.
@@ -265,24 +286,21 @@ fn load_points(
     for (name, point) in points {
         let program: &mut BtfTracePoint = program(ebpf, name)?;
         let loaded = program.load(point, btf);
-        loaded.map_err(|error| RecorderError::refused("eBPF cannot be used", &error))?;
+        loaded.map_err(|error| RecorderError::not_loaded(name, &error))?;
     }
     Ok(points.iter().map(|(name, _)| *name).collect())
 }
 
-/// Load the programs that record requests of `io_uring`. Returns none of them where one cannot be loaded.
-fn load_rings(ebpf: &mut Ebpf, btf: &Btf) -> Vec<&'static str> {
-    let mut can_load = |name, point| {
-        let program: Result<&mut BtfTracePoint, _> = program(ebpf, name);
-        program.is_ok_and(|program| program.load(point, btf).is_ok())
-    };
-    let found =
-        RING_POINTS.map(|ways| ways.into_iter().find(|(name, point)| can_load(name, point)));
-    let names = found.map(|way| way.map(|(name, _)| name));
-    match names {
-        [Some(submit), Some(complete)] => vec![submit, complete],
-        _ => Vec::new(),
+/// Load the programs that record requests of `io_uring`: of each the first way that the kernel accepts.
+fn load_rings(ebpf: &mut Ebpf, btf: &Btf) -> Result<Vec<&'static str>, RecorderError> {
+    let mut names = Vec::new();
+    for [first, second] in RING_POINTS {
+        let loaded = load_points(ebpf, btf, &[first]);
+        // A program that was refused can be loaded again; where both ways are, the first says more.
+        let loaded = loaded.or_else(|error| load_points(ebpf, btf, &[second]).map_err(|_| error));
+        names.extend(loaded?);
     }
+    Ok(names)
 }
 
 fn current_thread() -> Option<u64> {

@@ -121,6 +121,12 @@ impl Recorder {
         self.probe.attach()
     }
 
+    /// What the kernel cannot tell of, each with the reason.
+    #[must_use]
+    pub fn left_out(&self) -> &[(&'static str, RecorderError)] {
+        self.probe.left_out()
+    }
+
     /// Record pages that are touched through mappings of files below these directories, by the numbers of their inodes, until the recording
     /// ends. Kernels before 6.11 do not tell.
     ///
