@@ -28,7 +28,7 @@ pytestmark = [
 NATIVE = Path(__file__).parents[2] / "replayer/native"
 OWN = (6, 1)
 """The kernel of the packages' first suite: it must be had."""
-OTHERS = ((6, 12), (6, 16), (6, 17), (6, 18))
+OTHERS = ((6, 12), (6, 16), (6, 17), (6, 18), (6, 19))
 TOO_OLD = (5, 10)
 LEAST = 200
 """Events of the script, but for those of requests."""

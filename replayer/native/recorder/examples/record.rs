@@ -6,6 +6,7 @@
     dead_code,
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     clippy::print_stdout,
     clippy::print_stderr,
     clippy::disallowed_methods,
