@@ -23,6 +23,7 @@ from replayer.capture.progress import Progress
 from replayer.capture.roots import Root
 from replayer.capture.sidecar import TimeState
 from replayer.capture.staging import Staging
+from replayer.capture.views import View
 from replayer.trace.importing import ComputeTime, ImportOptions, import_trace
 
 __all__ = ["Compilation", "Known", "compile_trace", "way_to_compile", "write_prelude"]
@@ -41,12 +42,16 @@ class Known:
         directories: Working directories at the beginning: of a process, or (None) of all others.
         umasks: What creations leave out of their modes then, in the same way.
         aliases: Other names of roots, each with its root.
+        views: Processes that have another root or other mounts.
+        covers: Names below the roots on which these have something else mounted.
     """
 
     roots: tuple[Root, ...]
     directories: tuple[tuple[int | None, Path], ...]
     umasks: tuple[tuple[int | None, int], ...]
     aliases: tuple[tuple[Path, Path], ...]
+    views: tuple[View, ...] = ()
+    covers: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,9 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     return ImportOptions(
         roots=[root.absolute for root in known.roots],
         aliases=known.aliases,
+        process_roots=[(view.task, view.root) for view in known.views],
+        mounts=[(view.task, view.mounts) for view in known.views if view.mounts is not None],
+        covers=known.covers,
         follows_links=True,  # this machine has just recorded
         format=compilation.log_format,
         manifest=staging.tree,
@@ -116,6 +124,11 @@ def way_to_compile(staging: Staging, target: Path, known: Known, log_format: str
         words += ["--root", str(root.absolute)]
     for alias, absolute in known.aliases:
         words += ["--alias", f"{alias}={absolute}"]
+    for view in known.views:
+        words += ["--process-root", f"{view.task}={view.root}"]
+        words += [] if view.mounts is None else ["--mounts", f"{view.task}={view.mounts}"]
+    for cover in known.covers:
+        words += ["--cover", str(cover)]
     return shlex.join(words)
 
 

@@ -45,7 +45,7 @@ from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recorder import Recorded, Recorder
 from replayer.capture.recording import StraceRecorder
 from replayer.capture.refusal import NothingRecordedError, TracerError
-from replayer.capture.roots import Root, aliases_of, check_roots, doubts_of
+from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import (
     FlightState,
     RecorderState,
@@ -58,6 +58,7 @@ from replayer.capture.signals import Inbox
 from replayer.capture.staging import Staging, make_staging
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.capture.untraced_runs import Preparation, UntracedRuns, on_one_cpu, run_untraced
+from replayer.capture.views import views_of
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_about, format_bytes, format_count
 from replayer.supervisor import before_leaving, end_at_second, give_up_on
@@ -252,8 +253,7 @@ def _fly(job: _Capture, what: Attach, order: FlightOrder) -> int:
     try:
         check_processes(what.pids)
         roots = [root.absolute for root in job.roots]
-        aliases = aliases_of(job.roots, read_state(families_of(what.pids)))
-        names = [*roots, *(name for name, _ in aliases)]
+        names = views_of(job.roots, read_state(families_of(what.pids))).names
         recording = open_flight(order, names)
         measured = job.recorder.calibrate("attached")
         began_s = time.monotonic()
@@ -409,11 +409,12 @@ def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
     is_launch = isinstance(job.order.what, RecordedCommand)
     named = [(None if is_launch else state.pid, state) for state in states]
     umasks = tuple((task, int(state.umask, 8)) for task, state in named if state.umask)
-    aliases = aliases_of(job.roots, states)
+    found = views_of(job.roots, states)
+    aliases = tuple(found.aliases.items())
     if is_launch:
         return Known(job.roots, ((None, job.directory),), umasks, aliases)
-    directories = tuple((task, Path(state.cwd)) for task, state in named)
-    return Known(job.roots, directories, umasks, aliases)
+    directories, views = tuple(found.directories), tuple(found.views)
+    return Known(job.roots, directories, umasks, aliases, views, tuple(found.covers))
 
 
 def _computed(job: _Capture, done: _Done) -> ComputeTime | None:

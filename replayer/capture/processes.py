@@ -28,6 +28,7 @@ __all__ = [
     "hangs",
     "has_ended",
     "is_running",
+    "namespace_of",
     "processes_of_group",
     "read_at",
     "read_descriptors",
@@ -77,6 +78,8 @@ class ProcessState(Frozen):
     descriptors: tuple[Descriptor, ...]
     mountinfo: str
     """Its mount table; empty where it is the same as the first process's."""
+    namespace: str = ""
+    """Whose mounts these are, as the kernel names it; empty where that is not known."""
 
 
 def family_of(pid: int) -> list[int]:
@@ -166,6 +169,14 @@ def share_table(found: Iterable[ProcessState]) -> tuple[ProcessState, ...]:
     return tuple(states)
 
 
+def namespace_of(pid: int) -> str:
+    """Return the name of a process's mount namespace; empty where it cannot be read."""
+    try:
+        return os.readlink(PROC / str(pid) / "ns/mnt")  # noqa: PTH115 - no path
+    except OSError:
+        return ""
+
+
 def read_own_state() -> ProcessState | None:
     """Return what a process that we start will begin with."""
     state = _read_thread(os.getpid(), os.getpid())
@@ -227,6 +238,7 @@ def read_at(pid: int, cwd: str, umask: str) -> ProcessState:
         umask=umask,
         descriptors=(),
         mountinfo=table,
+        namespace=namespace_of(pid),
     )
 
 
@@ -243,6 +255,7 @@ def _read_thread(process: int, thread: int) -> ProcessState | None:
             umask=_pairs((folder / "status").read_text(errors="replace")).get("Umask", ""),
             descriptors=tuple(read_descriptors(folder)),
             mountinfo=(folder / "mountinfo").read_bytes().decode(errors="backslashreplace"),
+            namespace=namespace_of(process),
         )
     except OSError:
         return None

@@ -1,16 +1,15 @@
 """The directories that a trace is about: made absolute, checked, and named as in the trace."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from replayer.capture.processes import ProcessState
 from replayer.errors import ReplayerError
 from replayer.measure.facts import filesystem_of
-from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of, parse_mountinfo
+from replayer.measure.mountinfo import load_mountinfo
 
-__all__ = ["Root", "aliases_of", "check_roots", "doubts_of"]
+__all__ = ["Root", "check_roots", "doubts_of"]
 
 # Not files that anybody stored: their sizes and contents are made while they are read.
 MADE_BY_KERNEL = frozenset(
@@ -92,41 +91,6 @@ def doubts_of(roots: Sequence[Root], target: Path) -> list[str]:
     return doubts
 
 
-def aliases_of(
-    roots: Sequence[Root], states: Iterable[ProcessState]
-) -> tuple[tuple[Path, Path], ...]:
-    """Return other names of roots, each with its root: by links, and as processes see them.
-
-    A process in a container has other mounts, or another root: it names the files of a root below
-    the point where it has them mounted.
-    """
-    own = load_mountinfo()
-    found = {root.alias: root.absolute for root in roots if root.alias}
-    for state in states:
-        mounts = parse_mountinfo(state.mountinfo)
-        for root in roots:
-            for name in _names_of(root.absolute, state.root, mounts, own):
-                if name not in (root.absolute, Path("/")):
-                    found.setdefault(name, root.absolute)
-    return tuple(found.items())
-
-
-def _names_of(
-    absolute: Path, root: str, mounts: Sequence[Mount], own: Sequence[Mount]
-) -> Iterator[Path]:
-    if root != "/" and absolute.is_relative_to(root):
-        yield Path("/") / absolute.relative_to(root)
-    here = mount_of(PurePosixPath(absolute), own)
-    if here is None:
-        return
-    inside = PurePosixPath(here.root) / absolute.relative_to(here.point)
-    for mount in mounts:
-        if mount.device == here.device and inside.is_relative_to(mount.root):
-            name = PurePosixPath(mount.point) / inside.relative_to(mount.root)
-            if mount_of(name, mounts) == mount:  # no other one is mounted over it
-                yield Path(name)
-
-
 def _alias(path: Path, absolute: Path) -> Path | None:
     named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the link
     return None if named == absolute else named
@@ -139,6 +103,11 @@ def _check(path: Path) -> Path:
         reason = error.strerror if isinstance(error, OSError) else "it is a symlink loop"
         message = f"--root {path}: {reason}"
         raise ReplayerError(message, hint="it must be an existing directory") from error
+    if not path.samefile(absolute):  # links of /proc are no texts: /proc/4711/root
+        raise ReplayerError(
+            f"--root {path}: no name of this machine leads there",
+            hint="name a directory as this machine mounts it, and not through /proc/PID/root",
+        )
     if not absolute.is_dir():
         raise ReplayerError(f"--root {path}: is not a directory", hint="name its directory")
     if absolute == Path("/"):

@@ -98,6 +98,31 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         help="a symlink outside the roots that leads to the root DIR; repeatable",
     )
     known.add_argument(
+        "--process-root",
+        dest="process_roots",
+        action="append",
+        default=[],
+        metavar="PID=DIR",
+        help="root directory at the start, of a process that has another one; repeatable",
+    )
+    known.add_argument(
+        "--mounts",
+        action="append",
+        default=[],
+        metavar="PID=DIR",
+        help="a process has other mounts: names of its files that the log shows are below DIR, a "
+        "name that nothing else has; --alias says which of them lead to roots; repeatable",
+    )
+    known.add_argument(
+        "--cover",
+        dest="covers",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="DIR",
+        help="a name below an --alias on which something else is mounted; repeatable",
+    )
+    known.add_argument(
         "--requests",
         type=Path,
         metavar="FILE",
@@ -129,6 +154,9 @@ def run(arguments: argparse.Namespace) -> int:
         manifest=arguments.tree,
         directories=[_parse_directory(text) for text in arguments.directories],
         umasks=[_parse_umask(text) for text in arguments.umasks],
+        process_roots=[_parse_place("--process-root", text) for text in arguments.process_roots],
+        mounts=[_parse_place("--mounts", text) for text in arguments.mounts],
+        covers=arguments.covers,
         windows=[] if arguments.requests is None else load_windows(arguments.requests),
         marker=arguments.marker,
         call_stretch_ns=arguments.call_stretch_ns,
@@ -172,6 +200,14 @@ def _parse_directory(text: str) -> tuple[int | None, Path]:
         message = f"--cwd must be DIR or PID=DIR with an absolute directory, got {text}"
         raise TraceError(message, hint="for example --cwd /srv/app or --cwd 4711=/srv/app")
     return None, Path(text)
+
+
+def _parse_place(option: str, text: str) -> tuple[int, Path]:
+    task, found, directory = text.partition("=")
+    if not (found and _is_process(task) and directory.startswith("/")):
+        message = f"{option} must be PID=DIR with an absolute directory, got {text}"
+        raise TraceError(message, hint=f"for example {option} 4711=/srv/jail")
+    return int(task), Path(directory)
 
 
 def _parse_umask(text: str) -> tuple[int | None, int]:

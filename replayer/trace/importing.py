@@ -88,6 +88,12 @@ class ImportOptions:
     """Directories as the traced machine named them; what lies below them is the trace."""
     aliases: Sequence[tuple[Path, Path]] = ()
     """Symlinks that lead to roots, and the roots: what is named by them belongs to the trace."""
+    process_roots: Sequence[tuple[int, Path]] = ()
+    """Where absolute paths of processes begin that have another root."""
+    mounts: Sequence[tuple[int, Path]] = ()
+    """Where names begin that a log shows of processes with other mounts: what none else has."""
+    covers: Sequence[Path] = ()
+    """Names below roots, as these have them, on which something else is mounted for them."""
     follows_links: bool = False
     """Symlinks outside of the roots are followed as they are on this machine."""
     format: str | None = None
@@ -175,6 +181,9 @@ def _encode(options: ImportOptions) -> str:
             "directories": [[task, str(directory)] for task, directory in options.directories],
             "umasks": [list(pair) for pair in options.umasks],
             "aliases": [[str(link), str(root)] for link, root in options.aliases],
+            "process_roots": [[task, str(root)] for task, root in options.process_roots],
+            "mounts": [[task, str(begin)] for task, begin in options.mounts],
+            "covers": [str(cover) for cover in options.covers],
             "follows_links": options.follows_links,
             "windows": [[item.start_ns, item.end_ns, item.label] for item in options.windows],
             "marker": options.marker,

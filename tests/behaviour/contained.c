@@ -1,8 +1,10 @@
-/* A program that needs no file but its own: it works below /data, and runs itself once more in a child that borrows its memory. */
+/* A program that needs no file but its own: it works below /data, and runs itself once more in a child that borrows its memory.
+   With WAIT in its environment it waits for its input first. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +20,8 @@ int main(int count, char **words)
 	(void)words;
 	if (count > 1)
 		return stat("/data/three", &status) ? 1 : 0;
+	if (getenv("WAIT") && read(0, text, 1) != 1)
+		return 5;
 	file = open("/../data/one", O_RDONLY);
 	if (file < 0 || read(file, text, sizeof text) != 4 || close(file) || chdir("/data") || mkdir("made", 0755))
 		return 1;

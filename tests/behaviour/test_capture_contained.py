@@ -7,12 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.behaviour.probed import capture, load, needs_probe, until
 from tests.behaviour.shell import IS_ROOT, Shell, compile_program, replay_in_order
+from tests.processes import children_of
 
 pytestmark = [
     needs_probe,
@@ -56,11 +58,104 @@ def test_paths_of_a_program_with_its_own_root_are_those_of_the_files(
     assert set(document["blind_spots"]) <= {"unshare"}
     ops = document["counts"]["ops"]
     assert (ops["mkdir"], ops["rename"], ops["getdents"], ops["write"]) == (1, 1, 2, 1)
+    assert made_in_a_replay(shell).parts[-3:] == ("jail", "data", "three")
+
+
+def record_waiting(
+    shell: Shell, words: tuple[str, ...], roots: tuple[str, ...], group: Path | None = None
+) -> None:
+    """Attach to the program of a jail while it waits, and record it to its end."""
+    started = subprocess.Popen(
+        words, cwd=shell.home, stdin=subprocess.PIPE, env={**os.environ, "WAIT": "1"}
+    )
+    with started:
+        until(lambda: named_program(started.pid))
+        (waiting,) = named_program(started.pid)
+        target = ("-p", str(waiting))
+        if group is not None:
+            (group / "cgroup.procs").write_text(str(waiting))
+            target = ("--cgroup", str(group))
+        given = [word for root in roots for word in ("--root", root)]
+        ebpf = ("--recorder", "ebpf")
+        process = shell.start("capture", *ebpf, "-o", "trace", *given, *target)
+        until(lambda: [*shell.home.glob(".trace.capture-*/log.bpf")])
+        time.sleep(1)
+        assert started.stdin is not None
+        started.stdin.write(b"x")
+        started.stdin.close()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    assert started.returncode == 7
+
+
+def named_program(pid: int) -> list[int]:
+    known = Path(f"/proc/{pid}/comm")
+    name = known.read_text() if known.exists() else ""
+    found = [pid] if name == "program\n" else []
+    return found + [one for child in children_of(pid) for one in named_program(child)]
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A control group without limits, in whichever version there is."""
+    groups = Path("/sys/fs/cgroup")
+    versions = (groups, groups / "unified", groups / "pids")
+    group = next(one for one in versions if (one / "cgroup.procs").exists()) / "replayer-attached"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(str(error))
+    yield group
+    until(lambda: not (group / "cgroup.procs").read_text())
+    group.rmdir()
+
+
+def made_in_a_replay(shell: Shell) -> Path:
+    """Replay a trace as it was recorded; return the file that the program of a jail made."""
     replayed = shell.run("replay", "trace", "--target", shell.target(), "--json", "--keep-used")
     results = replayed.document()["replay"]["results"]
     assert results["diverged"] == [], results["examples"]
-    (made,) = shell.home.glob("mount/**/jail/data/three")
+    (made,) = shell.home.glob("mount/**/three")
     assert made.stat().st_size == len("four")
+    return made
+
+
+@pytest.mark.parametrize("words", WAYS.values(), ids=WAYS.keys())
+def test_the_whole_root_of_a_running_program_can_be_what_is_recorded(
+    shell: Shell, jail: Path, words: tuple[str, ...]
+) -> None:
+    record_waiting(shell, words, (str(jail),))
+    document = load(shell)
+    ops = document["counts"]["ops"]
+    assert (ops["mkdir"], ops["rename"], ops["getdents"], ops["write"]) == (1, 1, 2, 1)
+    assert document["blind_spots"] == {}
+    assert made_in_a_replay(shell).parts[-3:] == ("jail", "data", "three")
+
+
+def test_a_container_is_recorded_by_its_control_group(
+    shell: Shell, jail: Path, group: Path
+) -> None:
+    record_waiting(shell, (*UNSHARE, "sh", "-c", PIVOT), (str(jail),), group)
+    assert made_in_a_replay(shell).parts[-3:] == ("jail", "data", "three")
+
+
+VOLUME = f"mount --bind volume root/jail/data && {PIVOT.replace('--bind', '--rbind')}"
+
+
+@pytest.mark.parametrize("others", [("volume",), ()], ids=["recorded", "not recorded"])
+def test_what_a_container_has_mounted_in_its_root_is_not_taken_for_what_is_below(
+    shell: Shell, jail: Path, others: tuple[str, ...]
+) -> None:
+    (shell.home / "volume").mkdir()
+    (shell.home / "volume/one").write_text("one\n")
+    words = (*UNSHARE, "sh", "-c", VOLUME)
+    record_waiting(shell, words, (str(jail), *others))
+    if others:
+        assert made_in_a_replay(shell).parts[-2:] == ("volume", "three")
+    else:
+        counts = load(shell)["counts"]
+        assert not {"mkdir", "rename", "write"} & counts["ops"].keys()
+        assert counts["calls_out_of_scope"]["mkdir"] == 1
 
 
 KILLED = """
@@ -219,3 +314,14 @@ def test_a_process_that_may_be_recorded_and_not_looked_into_is_named(shell: Shel
     assert process.returncode == 0, err
     assert f"process {service.pid}: the working directory is not readable" in err
     assert load(shell)["counts"]["calls_with_unknown_directory"]["newfstatat"] > 1
+
+
+def test_a_root_that_only_a_link_of_proc_leads_to_is_refused(shell: Shell, jail: Path) -> None:
+    words = ("unshare", "--mount", "sh", "-c", f"mount -t tmpfs none {jail} && exec sleep 60")
+    with subprocess.Popen(words, cwd=shell.home) as service:
+        inside = Path(f"/proc/{service.pid}/root{jail}")
+        until(lambda: not (inside / "data").exists())
+        done = shell.run("capture", "-o", "trace", "--root", inside, "-p", str(service.pid))
+        service.kill()
+    assert done.code == 2
+    assert f"--root {inside}: no name of this machine leads there" in done.err

@@ -4,11 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.capture import roots as roots_of_captures
-from replayer.capture.processes import ProcessState
-from replayer.capture.roots import Root, aliases_of, check_roots, doubts_of
+from replayer.capture.roots import check_roots, doubts_of
 from replayer.errors import ReplayerError
-from replayer.measure.mountinfo import parse_mountinfo
 
 
 def test_roots_are_named_by_their_last_component_and_numbered(tmp_path: Path) -> None:
@@ -55,51 +52,3 @@ def test_a_root_that_leads_to_itself_is_refused(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     with pytest.raises(ReplayerError):
         check_roots([tmp_path / "loop"])
-
-
-HOST = """\
-21 1 8:1 / / rw - ext4 /dev/sda1 rw
-22 21 8:2 /volumes /srv rw - xfs /dev/sdb1 rw
-"""
-CONTAINER = """\
-90 80 0:70 / / rw - overlay overlay rw
-91 90 8:2 /volumes/site /data rw - xfs /dev/sdb1 rw
-92 90 8:2 /volumes/site/www /www rw - xfs /dev/sdb1 rw
-93 90 8:2 /volumes/site /hidden rw - xfs /dev/sdb1 rw
-94 93 0:71 / /hidden rw - tmpfs none rw
-"""
-
-
-def process(root: str, mounts: str) -> ProcessState:
-    return ProcessState(
-        pid=7,
-        process=7,
-        command=(),
-        cwd="/",
-        root=root,
-        umask="",
-        descriptors=(),
-        mountinfo=mounts,
-    )
-
-
-@pytest.mark.parametrize(
-    ("root", "mounts", "directory", "names"),
-    [
-        ("/", HOST, "/srv/site", []),
-        ("/", "", "/srv/site", []),
-        ("/", CONTAINER, "/srv/site", ["/data"]),
-        ("/", CONTAINER, "/srv/site/www", ["/data/www", "/www"]),
-        ("/", CONTAINER, "/srv/other", []),
-        ("/", CONTAINER, "/home", []),
-        ("/srv/jail", "", "/srv/jail/data", ["/data"]),
-        ("/srv/jail", "", "/srv/jail", []),
-    ],
-)
-def test_processes_elsewhere_know_roots_by_where_they_have_them_mounted(
-    root: str, mounts: str, directory: str, names: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(roots_of_captures, "load_mountinfo", lambda: parse_mountinfo(HOST))
-    absolute = Path(directory)
-    found = aliases_of([Root(directory, absolute, "top", "xfs")], [process(root, mounts)])
-    assert found == tuple((Path(name), absolute) for name in names)

@@ -41,6 +41,15 @@ pub struct Request {
     pub roots: Vec<Vec<u8>>,
     /// Symlinks that lead to roots, and the roots.
     pub aliases: Vec<(String, String)>,
+    /// Where absolute paths of tasks begin that have another root.
+    #[serde(default)]
+    pub process_roots: Vec<(u64, String)>,
+    /// Where names begin that the log shows of tasks with other mounts.
+    #[serde(default)]
+    pub mounts: Vec<(u64, String)>,
+    /// Names below roots, as these have them, on which something else is mounted for them.
+    #[serde(default)]
+    pub covers: Vec<String>,
     /// Whether symlinks outside of the roots are followed as they are on this machine.
     #[serde(default)]
     pub follows_links: bool,
@@ -212,20 +221,31 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
     if request.follows_links {
         tracker.scope.follow_links();
     }
+    for (task, begin) in &request.mounts {
+        tracker.give_mounts(*task, absolute("--mounts", begin)?, &request.covers);
+    }
+    for (task, root) in &request.process_roots {
+        let root = tracker.locate(&Location::Unknown, absolute("--process-root", root)?);
+        tracker.tasks.give_root(*task, root);
+    }
     for &(task, umask) in &request.umasks {
         tracker.tasks.give_umask(task, umask);
     }
     for (task, directory) in &request.directories {
-        if !directory.starts_with('/') {
-            return Err(TraceError::asked(
-                format!("--cwd must be absolute, got {directory}"),
-                "give the directory as named on the traced machine",
-            ));
-        }
-        let location = tracker.locate(&Location::Unknown, directory.as_bytes());
+        let location = tracker.locate(&Location::Unknown, absolute("--cwd", directory)?);
         tracker.tasks.give_cwd(*task, location);
     }
     Ok(tracker)
+}
+
+fn absolute<'a>(option: &str, directory: &'a str) -> Result<&'a [u8], TraceError> {
+    if directory.starts_with('/') {
+        return Ok(directory.as_bytes());
+    }
+    Err(TraceError::asked(
+        format!("{option} must be absolute, got {directory}"),
+        "give the directory as named on the traced machine",
+    ))
 }
 
 fn choose(request: &Request) -> Result<&'static Format, TraceError> {

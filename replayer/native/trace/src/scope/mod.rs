@@ -5,6 +5,7 @@ pub(crate) mod walk;
 
 use crate::error::TraceError;
 use crate::paths::{PathId, Paths};
+use crate::tree::Tree;
 use links::OutsideLinks;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -152,6 +153,17 @@ impl Scope {
         all.map(|root| (&*root.absolute, root.path))
     }
 
+    /// The place below a root that a name covers, if it is one: by the longest name of a root above it.
+    pub(crate) fn covered(&self, tree: &mut Tree, name: &[u8]) -> Option<PathId> {
+        let above = self
+            .entrances()
+            .filter(|(root, _)| *root != name && is_below(name, root));
+        let (root, top) = above.max_by_key(|(root, _)| root.len())?;
+        let rest = crate::bytes::from(name, root.len() + 1);
+        let mut parts = rest.split(|&byte| byte == b'/');
+        parts.try_fold(top, |place, part| tree.paths.child(place, part))
+    }
+
     /// The last component of a root, with a number where two roots share it.
     fn free_top(&self, absolute: &[u8], paths: &Paths) -> Vec<u8> {
         let last = absolute.rsplit(|&byte| byte == b'/').next();
@@ -172,7 +184,7 @@ impl Scope {
     }
 }
 
-fn is_below(inner: &[u8], outer: &[u8]) -> bool {
+pub(crate) fn is_below(inner: &[u8], outer: &[u8]) -> bool {
     inner == outer || (inner.starts_with(outer) && inner.get(outer.len()) == Some(&b'/'))
 }
 
@@ -198,7 +210,6 @@ pub(crate) fn normal(text: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
     use crate::call::FileKind;
-    use crate::tree::Tree;
 
     fn made(roots: &[&str]) -> Result<(Scope, Tree), TraceError> {
         let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();

@@ -5,6 +5,7 @@ pub(crate) mod predecessors;
 use crate::call::{OnExec, Shares};
 use crate::mappings::Mappings;
 use crate::order::{EdgeReason, EventRef};
+use crate::paths::PathId;
 use crate::pipes::PipeEnd;
 use crate::scope::Location;
 use crate::tracer_overhead::LastCall;
@@ -22,6 +23,15 @@ struct Descriptor {
 
 type FdTable = FxHashMap<i64, Descriptor>;
 
+/// The mounts of tasks that have others than the machine that was recorded.
+#[derive(Debug)]
+pub(crate) struct Mounted {
+    /// Where the names begin that the log shows of them.
+    pub(crate) begin: Box<[u8]>,
+    /// Places on which they have something else mounted, deeper ones first, and the place that this is, if it is one below a root.
+    pub(crate) covers: Vec<(PathId, Option<PathId>)>,
+}
+
 /// A working directory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cwd {
@@ -30,6 +40,8 @@ pub(crate) struct Cwd {
     pub(crate) root: Option<Location>,
     /// Whose mounts it lies on: those that were there first, or others.
     pub(crate) mounts: u32,
+    /// What these are, if its task had others from the begin.
+    pub(crate) mounted: Option<Rc<Mounted>>,
     /// The text that `-y` showed for it last.
     pub(crate) shown: Vec<u8>,
     /// What creations leave out of their modes.
@@ -98,6 +110,10 @@ pub(crate) struct Tasks {
     given_cwds: FxHashMap<Option<u64>, Location>,
     /// What creations of tasks leave out of their modes at the begin, in the same way.
     given_umasks: FxHashMap<Option<u64>, i64>,
+    /// Where absolute paths of tasks begin that have another root from the begin.
+    given_roots: FxHashMap<u64, Location>,
+    /// The mounts of tasks that have others from the begin.
+    given_mounts: FxHashMap<u64, Rc<Mounted>>,
     /// Any task has another root.
     pub(crate) have_roots: bool,
     /// Mounts of their own that tasks have got so far.
@@ -117,6 +133,28 @@ impl Tasks {
     /// Say what tasks leave out of modes at the begin: one, or all that are not said.
     pub(crate) fn give_umask(&mut self, task: Option<u64>, umask: i64) {
         self.given_umasks.insert(task, umask);
+    }
+
+    /// Say where absolute paths of a task begin.
+    pub(crate) fn give_root(&mut self, task: u64, root: Location) {
+        self.have_roots = true;
+        self.given_roots.insert(task, root);
+    }
+
+    /// Say what a task has mounted.
+    pub(crate) fn give_mounts(&mut self, task: u64, mounted: Mounted) {
+        let same = self.given_mounts.values();
+        let same = same.into_iter().find(|one| one.begin == mounted.begin);
+        let mounted = same.map_or_else(|| Rc::new(mounted), Rc::clone);
+        self.given_mounts.insert(task, mounted);
+    }
+
+    /// What a task has had mounted from the begin, if that is something else than others have.
+    pub(crate) fn mounted(&mut self, task: u64) -> Option<Rc<Mounted>> {
+        if self.given_mounts.is_empty() {
+            return None;
+        }
+        self.cwd_mut(task)?.mounted.clone()
     }
 
     pub(crate) fn get(&self, task: u64) -> Option<&Task> {
@@ -144,8 +182,9 @@ impl Tasks {
         let umask = umask.copied().unwrap_or(USUAL_UMASK);
         let cwd = Cwd {
             location,
-            root: None,
+            root: self.given_roots.get(&number).cloned(),
             mounts: 0,
+            mounted: self.given_mounts.get(&number).cloned(),
             shown: Vec::new(),
             umask,
         };

@@ -34,14 +34,14 @@ impl Tracker {
                     .files
                     .get(id)
                     .is_some_and(|description| description.shown == shown);
-                if same || self.still_holds(id, file, shown) || self.overlaps.names_move {
+                if same || self.still_holds(task, id, file, shown) || self.overlaps.names_move {
                     return Some(FdTarget::Inside(id));
                 }
                 self.counts.files_corrected += 1;
                 self.release_silently(id);
                 Some(self.adopt(task, file, shown))
             }
-            Some(FdTarget::Outside(absolute)) => match self.locate_shown(shown) {
+            Some(FdTarget::Outside(absolute)) => match self.locate_shown(task, shown) {
                 Some(Location::Inside(_)) => Some(self.adopt(task, file, shown)),
                 Some(Location::Outside(now)) => Some(FdTarget::Outside(Some(now))),
                 _ => Some(FdTarget::Outside(absolute)),
@@ -56,8 +56,8 @@ impl Tracker {
     }
 
     /// Whether a description may be shown by another text than before: its file was renamed, or has no name any more.
-    fn still_holds(&mut self, id: u32, file: FileArg<'_>, shown: &[u8]) -> bool {
-        let location = self.locate_shown(shown);
+    fn still_holds(&mut self, task: u64, id: u32, file: FileArg<'_>, shown: &[u8]) -> bool {
+        let location = self.locate_shown(task, shown);
         let Some(description) = self.files.get(id) else {
             return false;
         };
@@ -82,7 +82,7 @@ impl Tracker {
 
     /// Take a descriptor for what the log shows: it was opened before the log began, or was received from another process.
     fn adopt(&mut self, task: u64, file: FileArg<'_>, shown: &[u8]) -> FdTarget {
-        let held = match self.locate_shown(shown) {
+        let held = match self.locate_shown(task, shown) {
             Some(Location::Inside(path)) => self.adopt_inside(path, file.deleted, shown),
             Some(Location::Outside(absolute)) => FdTarget::Outside(Some(absolute)),
             _ => FdTarget::Outside(None),

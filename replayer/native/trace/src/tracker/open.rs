@@ -102,7 +102,7 @@ impl Tracker {
         resolved: Resolved,
         shown: Option<&[u8]>,
     ) -> Option<PathId> {
-        let Location::Inside(place) = self.locate_shown(shown?)? else {
+        let Location::Inside(place) = self.locate_shown(call.task, shown?)? else {
             return None;
         };
         if resolved != Resolved::Nameless {

@@ -183,7 +183,7 @@ impl Tracker {
         let Some(shown) = file.shown.filter(|_| file.deleted) else {
             return;
         };
-        let Some(Location::Inside(former)) = self.locate_shown(shown) else {
+        let Some(Location::Inside(former)) = self.locate_shown(task, shown) else {
             return;
         };
         // One file has one stand-in, however many have it open.

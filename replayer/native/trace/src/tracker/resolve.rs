@@ -4,12 +4,13 @@ use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
 use crate::constants::follows_to_open;
 use crate::paths::PathId;
-use crate::scope::{Location, Resolved};
-use crate::tasks::FdTarget;
+use crate::scope::{Location, Resolved, is_below, normal};
+use crate::tasks::{FdTarget, Mounted};
 use crate::tracker::{Disposition, Tracker};
 use crate::tree::{Entry, Found};
 use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTDIR};
 use replayer_ops::{Class, Op};
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 /// Why a call is left out that asks for a directory by what its path ends with, and fails for it.
@@ -53,7 +54,8 @@ impl Tracker {
         if let Some(cwd) = known.filter(|cwd| cwd.shown == *shown) {
             return cwd.location.clone();
         }
-        let location = self.locate_shown(shown).unwrap_or(Location::Unknown);
+        let location = self.locate_shown(task, shown);
+        let location = location.unwrap_or(Location::Unknown);
         if let Some(mut cwd) = self.tasks.cwd_mut(task) {
             cwd.shown = shown.to_vec();
             cwd.location = location.clone();
@@ -67,13 +69,70 @@ impl Tracker {
             .map_or(Location::Unknown, |cwd| cwd.location.clone())
     }
 
-    /// The spot of a path that `-y` shows; None where it shows no path.
-    pub(crate) fn locate_shown(&mut self, shown: &[u8]) -> Option<Location> {
+    /// The spot of a path that `-y` shows of a task; None where it shows no path.
+    pub(crate) fn locate_shown(&mut self, task: u64, shown: &[u8]) -> Option<Location> {
         let text = crate::formats::strace::value::unescape(shown);
-        if text.first() != Some(&b'/') {
-            return None;
+        let rest = text.strip_prefix(b"/")?;
+        let Some(mounted) = self.tasks.mounted(task) else {
+            return Some(self.locate(&Location::Unknown, &text));
+        };
+        let begin = self.locate(&Location::Unknown, &mounted.begin);
+        let location = self.locate(&begin, rest);
+        Some(self.uncovered(&mounted, location))
+    }
+
+    /// Say what a task has mounted, and on which names below roots that is something else.
+    pub(crate) fn give_mounts(&mut self, task: u64, begin: &[u8], names: &[String]) {
+        let own = normal(begin).unwrap_or_default();
+        let given = names.iter().filter_map(|name| normal(name.as_bytes()));
+        let known = self.scope.entrances().map(|(name, _)| name.to_vec());
+        let names: BTreeSet<_> = given.chain(known).collect();
+        let mut covers = Vec::new();
+        for name in names.iter().filter(|name| is_below(name, &own)) {
+            let found = self.scope.entrances().find(|(known, _)| known == name);
+            let found = found.map(|(_, place)| place);
+            // By the name above, as if nothing were mounted on it.
+            if let Some(place) = self.scope.covered(&mut self.tree, name) {
+                covers.push((place, found));
+            }
         }
-        Some(self.locate(&Location::Unknown, &text))
+        covers.sort_by_key(|(place, _)| std::cmp::Reverse(self.tree.paths.depth(*place)));
+        let begin = Box::from(begin);
+        self.tasks.give_mounts(task, Mounted { begin, covers });
+    }
+
+    /// Where a place is for a task: on something that it has mounted there, perhaps.
+    fn uncovered(&mut self, mounted: &Mounted, location: Location) -> Location {
+        let Location::Inside(place) = location else {
+            return location;
+        };
+        let paths = &mut self.tree.paths;
+        let mut covers = mounted.covers.iter();
+        let Some(&(cover, below)) = covers.find(|(at, _)| paths.is_at_or_below(place, *at)) else {
+            return location;
+        };
+        let below = below.and_then(|below| paths.moved(place, cover, below));
+        below.map_or_else(
+            || {
+                let begin = mounted.begin.strip_prefix(b"/").unwrap_or_default();
+                Location::Outside(Rc::from([begin, &self.tree.paths.text(place)].join(&b'/')))
+            },
+            Location::Inside,
+        )
+    }
+
+    /// The same of what a path has led to.
+    fn resolved_uncovered(&mut self, task: u64, resolved: Resolved) -> Resolved {
+        let Resolved::Inside(place) = resolved else {
+            return resolved;
+        };
+        let Some(mounted) = self.tasks.mounted(task) else {
+            return resolved;
+        };
+        match self.uncovered(&mounted, Location::Inside(place)) {
+            Location::Inside(place) => Resolved::Inside(place),
+            Location::Outside(_) | Location::Unknown => Resolved::Outside,
+        }
     }
 
     pub(crate) fn locate(&mut self, base: &Location, text: &[u8]) -> Location {
@@ -100,6 +159,7 @@ impl Tracker {
             return (empty(&base), None);
         }
         let resolved = self.scope.resolve(&mut self.tree, &base, text);
+        let resolved = self.resolved_uncovered(call.task, resolved);
         let resolved = match resolved {
             Resolved::Outside if absolute && follows_last(call.kind) && call.outcome.is_ok() => {
                 self.behind_link(&base, text)
@@ -154,7 +214,11 @@ impl Tracker {
             Some(b'/') => self.below_root(call.task, &path.text),
             _ => (self.base(call, path).0, &*path.text),
         };
-        self.locate(&base, text)
+        let location = self.locate(&base, text);
+        match self.tasks.mounted(call.task) {
+            Some(mounted) => self.uncovered(&mounted, location),
+            None => location,
+        }
     }
 
     /// Where an absolute path of a task begins, and the rest of it: no `..` leads out of a root.

@@ -294,7 +294,9 @@ impl Tracker {
                     .map(|description| Location::Inside(description.place))
             }
             Some(FdTarget::Outside(Some(absolute))) => Some(Location::Outside(absolute)),
-            _ => file.shown.and_then(|shown| self.locate_shown(shown)),
+            _ => file
+                .shown
+                .and_then(|shown| self.locate_shown(call.task, shown)),
         };
         if let (true, Some(mut cwd)) = (call.outcome.is_ok(), self.tasks.cwd_mut(call.task)) {
             cwd.location = location.unwrap_or(Location::Unknown);
