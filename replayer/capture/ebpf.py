@@ -26,7 +26,7 @@ from replayer.capture.staging import RESERVE_BYTES, free_bytes
 
 __all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "close_probes", "refusal_of"]
 
-RING_BYTES = 16 << 20  # chosen: 100 ms of 400,000 calls a second
+RING_BYTES = 16 << 20  # chosen: 350 ms of 400,000 calls a second
 MOST_LOOKS = 10  # chosen: a program that starts others all the time is never seen whole at once
 LOCKDOWN = Path("/sys/kernel/security/lockdown")
 _NOWHERE = "/dev/null"

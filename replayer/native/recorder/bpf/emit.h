@@ -3,18 +3,10 @@
 #pragma once
 #include "state.h"
 
-/* Room behind a record: six numbers, what is beside them, and paths. */
-#define NUMBERS 48
-#define BESIDE 32
-#define SHORT 128
-#define LONG 4104
 #define PATH_BYTES 4096 /* of the longest path, with its end: PATH_MAX */
 
-INLINE struct record *begin(struct task_state *s, u32 task, u64 room, u8 kind)
+INLINE void fill(struct record *r, struct task_state *s, u32 task, u8 kind)
 {
-	struct record *r = bpf_ringbuf_reserve(&ring, sizeof(struct record) + room, 0);
-	if (!r)
-		return 0;
 	r->nr = s->nr;
 	r->kind = kind;
 	r->flags = 0;
@@ -22,15 +14,48 @@ INLINE struct record *begin(struct task_state *s, u32 task, u64 room, u8 kind)
 	r->task = task;
 	r->turn = s->turn;
 	r->start_ns = s->start_ns;
+}
+
+INLINE void conclude(struct record *r, u64 now, s64 result, u32 used)
+{
+	r->duration_ns = now - r->start_ns;
+	r->result = result;
+	r->size = sizeof(struct record) + used;
+}
+
+/* A record in the ring, which takes all of its room there. */
+INLINE struct record *begin(struct task_state *s, u32 task, u64 room, u8 kind)
+{
+	struct record *r = bpf_ringbuf_reserve(&ring, sizeof(struct record) + room, 0);
+	if (r)
+		fill(r, s, task, kind);
 	return r;
 }
 
 INLINE void end(struct record *r, u64 now, s64 result, u32 used)
 {
-	r->duration_ns = now - r->start_ns;
-	r->result = result;
-	r->size = sizeof(struct record) + used;
+	conclude(r, now, result, used);
 	bpf_ringbuf_submit(r, NO_WAKEUP);
+}
+
+/* A record in the room of its task, which is copied into the ring. */
+INLINE struct record *begin_aside(struct task_state *s, u32 task)
+{
+	struct record *r = (void *)((struct task *)s)->room;
+	fill(r, s, task, CALL);
+	return r;
+}
+
+INLINE void end_aside(struct record *r, u64 now, s64 result, u32 used)
+{
+	u32 size = sizeof(struct record) + used;
+
+	conclude(r, now, result, used);
+	HOLD(size);
+	if (size > sizeof ((struct task *)0)->room)
+		size = sizeof ((struct task *)0)->room;
+	if (bpf_ringbuf_output(&ring, r, size, NO_WAKEUP))
+		lose(now);
 }
 
 /* Numbers first. Returns how many bytes they take. */
@@ -300,7 +325,7 @@ INLINE int emit_paths(struct task_state *s, u32 task, u64 now, s64 result, u32 r
 	if ((u32)s->nr >= MOST_CALLS)
 		return 1;
 	shape = &shapes[s->nr];
-	r = begin(s, task, NUMBERS + BESIDE + 2 * (u64)room, CALL);
+	r = room < LONG ? begin_aside(s, task) : begin(s, task, NUMBERS + BESIDE + 2 * (u64)room, CALL);
 	if (!r) {
 		lose(now);
 		return 1;
@@ -331,22 +356,20 @@ INLINE int emit_paths(struct task_state *s, u32 task, u64 now, s64 result, u32 r
 		more = put_socket(r, data + used, room, arg(s, shape->aux_arg));
 	else if (shape->aux == TEXT)
 		more = put_text(r, data + used, room, arg(s, shape->aux_arg), result);
-	if (more >= room) {
-		if (room < LONG)
-			goto too_long;
-		more = 0;
-		r->flags |= AUX_PART;
-	}
-	end(r, now, result, used + more);
+	if (more >= room)
+		goto too_long;
+finish:
+	if (room < LONG)
+		end_aside(r, now, result, used + more);
+	else
+		end(r, now, result, used + more);
 	return 1;
 too_long:
-	if (room >= LONG) { /* the kernel refuses it, too: ENAMETOOLONG */
-		r->flags |= AUX_PART;
-		end(r, now, result, used);
-		return 1;
-	}
-	bpf_ringbuf_discard(r, NO_WAKEUP);
-	return 0;
+	if (room < LONG)
+		return 0;
+	r->flags |= AUX_PART; /* the kernel refuses it, too: ENAMETOOLONG */
+	more = 0;
+	goto finish;
 }
 
 INLINE void emit_plain(struct task_state *s, u32 task, u64 now, s64 result, u8 flags)
@@ -358,11 +381,7 @@ INLINE void emit_plain(struct task_state *s, u32 task, u64 now, s64 result, u8 f
 	if ((u32)s->nr >= MOST_CALLS)
 		return;
 	shape = &shapes[s->nr];
-	r = begin(s, task, NUMBERS + BESIDE, CALL);
-	if (!r) {
-		lose(now);
-		return;
-	}
+	r = begin_aside(s, task);
 	r->flags = flags;
 	used = put_numbers(r, s, shape);
 	if (used > NUMBERS)
@@ -375,7 +394,7 @@ INLINE void emit_plain(struct task_state *s, u32 task, u64 now, s64 result, u8 f
 		r->aux = more;
 		used += more;
 	}
-	end(r, now, result, used);
+	end_aside(r, now, result, used);
 }
 
 INLINE void emit(struct task_state *s, u32 task, s64 result, u8 flags)

@@ -128,8 +128,7 @@ int on_return(u64 *ctx)
 
 INLINE struct task_state *record_task(struct task_struct *task)
 {
-	struct task_state none = { .nr = NO_CALL };
-	struct task_state *s = bpf_task_storage_get(&tasks, task, &none, STORAGE_CREATE);
+	struct task_state *s = bpf_task_storage_get(&tasks, task, (void *)&new_task, STORAGE_CREATE);
 	met[place_of(task)] = 1;
 	if (s)
 		count_live(1);

@@ -52,11 +52,24 @@ struct task_state {
 };
 enum { NO_CALL = -1 };
 
+/* Room behind a record: six numbers, what is beside them, and paths. */
+#define NUMBERS 48
+#define BESIDE 32
+#define SHORT 128
+#define LONG 4104
+
+/* A recorded task, and room to put a record of it together: in the ring it then takes no more than it has. */
+struct task {
+	struct task_state state;
+	char room[sizeof(struct record) + NUMBERS + BESIDE + 2 * SHORT];
+};
+const volatile struct task new_task = { .state.nr = NO_CALL };
+
 struct {
 	NUMBER(type, MAP_TASK_STORAGE);
 	NUMBER(map_flags, NO_PREALLOC);
 	TYPE(key, int);
-	TYPE(value, struct task_state);
+	TYPE(value, struct task);
 } tasks SEC(".maps");
 
 struct {
