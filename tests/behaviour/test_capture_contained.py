@@ -55,7 +55,7 @@ def test_paths_of_a_program_with_its_own_root_are_those_of_the_files(
     document = load(shell)
     assert document["counts"]["lines_not_understood"] == 0
     assert document["counts"]["calls_with_unknown_directory"] == {}
-    assert set(document["blind_spots"]) <= {"unshare"}
+    assert set(document["blind_spots"]) <= {"unshare", "mounts on names below the roots"}
     ops = document["counts"]["ops"]
     assert (ops["mkdir"], ops["rename"], ops["getdents"], ops["write"]) == (1, 1, 2, 1)
     assert made_in_a_replay(shell).parts[-3:] == ("jail", "data", "three")
@@ -156,6 +156,25 @@ def test_what_a_container_has_mounted_in_its_root_is_not_taken_for_what_is_below
         counts = load(shell)["counts"]
         assert not {"mkdir", "rename", "write"} & counts["ops"].keys()
         assert counts["calls_out_of_scope"]["mkdir"] == 1
+
+
+MOUNTING = (
+    "mount --bind volume root/over && touch root/over/x && umount root/over && "
+    "mount --bind root/of elsewhere && touch elsewhere/y && mount --bind root root && "
+    "mount -o remount,ro,bind root && umount root"
+)
+
+
+def test_mounts_that_a_program_makes_are_blind_spots(shell: Shell) -> None:
+    for name in ("root/over", "root/of", "volume", "elsewhere"):
+        (shell.home / name).mkdir(parents=True)
+    done = capture(shell, "--", "unshare", "--mount", "sh", "-e", "-c", MOUNTING)
+    assert done.code == 0, done.err
+    assert load(shell)["blind_spots"] == {
+        "unshare": 1,
+        "mounts on names below the roots": 3,
+        "mounts of files below the roots elsewhere": 1,
+    }
 
 
 KILLED = """
@@ -288,8 +307,10 @@ def test_calls_on_a_descriptor_that_came_through_a_socket_are_counted_and_left_o
     (shell.home / "root/file").write_text("0123456789")
     done = capture(shell, "--", sys.executable, "-S", "-E", "-c", RECEIVING)
     assert done.code == 0, done.err
-    counts = load(shell)["counts"]
+    document = load(shell)
+    counts = document["counts"]
     assert counts["calls_with_unknown_file"] == {"pread64": 1, "read": 1}
+    assert document["blind_spots"] == {"calls on descriptors whose opening was not recorded": 2}
     assert (counts["ops"]["open"], counts["ops"]["stat"]) == (1, 1)
     replayed = replay_in_order(shell, "asap")
     assert replayed.document()["replay"]["results"]["diverged"] == []

@@ -34,6 +34,7 @@ struct files_struct {
 } KERNEL;
 struct task_struct {
 	struct thread_info thread_info;
+	u32 flags;
 	s32 pid, tgid, exit_code;
 	struct files_struct *files;
 	struct task_struct *group_leader;

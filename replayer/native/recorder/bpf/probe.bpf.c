@@ -137,6 +137,13 @@ INLINE struct task_state *record_task(struct task_struct *task)
 	return s;
 }
 
+/* Once for each task: it may end while it is attached to. */
+INLINE void count_end(struct task_state *s)
+{
+	if (__sync_lock_test_and_set(&s->is_live, 0))
+		count_live(-1);
+}
+
 SEC("tp_btf/sched_process_fork")
 int on_fork(u64 *ctx)
 {
@@ -218,7 +225,7 @@ int on_exit(u64 *ctx)
 	if (task->pid == task->tgid)
 		forget_mapping(task, s);
 	s->nr = NO_CALL;
-	count_live(-1);
+	count_end(s);
 	return 0;
 }
 
@@ -236,7 +243,9 @@ int attach_tasks(struct bpf_iter__task *ctx)
 	if (!bpf_map_lookup_elem(&wanted, &process) || state_of(task))
 		return 0;
 	s = record_task(task);
-	if (s) {
+	if (s && task->flags & PF_EXITING) { /* nobody may tell of its end any more */
+		count_end(s);
+	} else if (s) {
 		emit_event(s, task->pid, ATTACHED, 0, process, 0);
 		s->entered_before = 1;
 	}

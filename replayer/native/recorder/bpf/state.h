@@ -23,6 +23,7 @@ enum { UNRECORDED, RECORDED, COUNTED };
 #define MOST_COUNTS 64
 #define AF_UNIX 1
 enum { SOCKET_CALL = 1, BIND = 2, ACCEPT = 5, SOCKETPAIR = 8, ACCEPT4 = 18 }; /* of socketcall(2) */
+#define PF_EXITING 4
 #define O_CLOEXEC 02000000
 #define SYSTEM_P 0x702e6d6574737973ULL /* eight letters each, little-endian */
 #define OSIX_ACL 0x6c63615f7869736fULL
@@ -49,6 +50,7 @@ struct task_state {
 	u16 turn; /* of its next record */
 	u8 waits_for_exec, entered_before, fault_writes;
 	u64 fault_ns, fault_address; /* of its last page fault: mapped.h */
+	u32 is_live; /* it is counted among those that live */
 };
 enum { NO_CALL = -1 };
 
@@ -63,7 +65,7 @@ struct task {
 	struct task_state state;
 	char room[sizeof(struct record) + NUMBERS + BESIDE + 2 * SHORT];
 };
-const volatile struct task new_task = { .state.nr = NO_CALL };
+const volatile struct task new_task = { .state = { .nr = NO_CALL, .is_live = 1 } };
 
 struct {
 	NUMBER(type, MAP_TASK_STORAGE);

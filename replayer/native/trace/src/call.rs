@@ -348,6 +348,11 @@ pub(crate) enum Kind<'a> {
     Foreign(Vec<i64>),
     /// Work that a log of calls cannot show.
     Blind(&'static str),
+    /// Something is mounted on a name, or (without `from`) a mount is taken away; from where, if that is a name.
+    Mount {
+        from: Option<PathArg<'a>>,
+        at: Option<PathArg<'a>>,
+    },
     /// Touches paths or descriptors in a way that cannot be replayed.
     Unsupported {
         path: Option<PathArg<'a>>,

@@ -213,6 +213,7 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
         pipes: Pipes::default(),
         holders: FxHashMap::default(),
         sees_pages: false,
+        knows_descriptors: false,
         adopted: Vec::new(),
     };
     for (link, root) in &request.aliases {

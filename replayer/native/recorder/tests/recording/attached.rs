@@ -79,3 +79,28 @@ fn open_files_have_their_positions_and_those_who_share_them() {
     assert_eq!(first("write").len(), 1);
     fs::remove_dir_all(&home).unwrap();
 }
+
+#[test]
+fn processes_that_end_while_they_are_attached_to_are_not_waited_for() {
+    let home = scratch("ending");
+    let Some(mut recorder) = open_recorder(&home.join("log.bpf")) else {
+        return;
+    };
+    for turn in 0..60 {
+        let script = "while :; do :; done";
+        let mut short = command(&home, &["timeout", "-s", "KILL"])
+            .args([&format!("0.0{:02}", 1 + turn % 12), "sh", "-c", script])
+            .spawn()
+            .unwrap();
+        recorder.attach_to(&[short.id()]).unwrap();
+        recorder.attach_to(&[short.id()]).unwrap();
+        short.wait().unwrap();
+    }
+    let mut ended = command(&home, &["true"]).spawn().unwrap();
+    let status = format!("/proc/{}/status", ended.id());
+    wait_until(|| fs::read_to_string(&status).unwrap().contains("(zombie)"));
+    recorder.attach_to(&[ended.id()]).unwrap();
+    wait_until(|| recorder.progress().unwrap().live == 0);
+    ended.wait().unwrap();
+    recorder.finish().unwrap();
+}

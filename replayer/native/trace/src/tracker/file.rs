@@ -30,6 +30,9 @@ const KNOWN_IOCTLS: [&[u8]; 7] = [
 /// Which pages were touched is known where they had to be mapped first.
 const MAPPED_IN_PART: &str = "mmap (in part)";
 
+/// Calls whose descriptor no recorded call has given out: it was received (`SCM_RIGHTS`, `pidfd_getfd`), or came with the command.
+const UNTOLD: &str = "calls on descriptors whose opening was not recorded";
+
 impl Tracker {
     pub(crate) fn on_file(
         &mut self,
@@ -104,7 +107,12 @@ impl Tracker {
         match held {
             Some(FdTarget::Lost(why)) => return self.leave_out(call, why),
             Some(_) => self.counts.out_of_scope.add(call.name),
-            None => self.counts.unknown_file.add(call.name),
+            None => {
+                self.counts.unknown_file.add(call.name);
+                if self.knows_descriptors && call.outcome.is_ok() {
+                    self.counts.blind.add(UNTOLD);
+                }
+            }
         }
         Disposition::Other
     }

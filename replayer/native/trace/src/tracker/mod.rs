@@ -99,6 +99,8 @@ pub(crate) struct Tracker {
     pub(crate) holders: FxHashMap<NodeId, Vec<u32>>,
     /// The log tells which pages were touched through mappings, and what is unmapped.
     pub(crate) sees_pages: bool,
+    /// The log tells what tasks had open at the begin: what else they use came from elsewhere.
+    pub(crate) knows_descriptors: bool,
     /// Descriptions that were open before: they get an event before the one that uses them.
     pub(crate) adopted: Vec<PendingOpen>,
 }
@@ -151,6 +153,7 @@ impl Tracker {
             Kind::Close(file) => self.close(call, *file),
             Kind::Touched(touched) => self.touched(call, touched),
             Kind::Unsupported { path, file } => Ok(self.unsupported(call, path.as_ref(), *file)),
+            Kind::Mount { from, at } => Ok(self.mounted(call, from.as_ref(), at.as_ref())),
             _ => self.state(call),
         }
     }

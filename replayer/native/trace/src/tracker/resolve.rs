@@ -20,6 +20,12 @@ pub(crate) const SPECIAL: &str = "fifo, socket or device";
 /// Why a call is left out whose failure may be one of what lies outside.
 pub(crate) const FAILED_OUTSIDE: &str = "failed outside of the roots";
 
+/// Calls by relative names, where the directory that they begin at is not known.
+const NOWHERE: &str = "calls by names in a directory that is not known";
+/// Mounts change what names mean, and are not followed.
+const MOUNTED_OVER: &str = "mounts on names below the roots";
+const MOUNTED_ELSEWHERE: &str = "mounts of files below the roots elsewhere";
+
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.
     fn base(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Location, Option<u32>) {
@@ -334,11 +340,39 @@ impl Tracker {
     pub(crate) fn count_dropped(&mut self, call: &Call<'_>, resolved: Resolved) -> Disposition {
         match resolved {
             Resolved::Outside | Resolved::Inside(_) => self.counts.out_of_scope.add(call.name),
-            Resolved::Unknown => self.counts.unknown_directory.add(call.name),
+            Resolved::Unknown => {
+                self.counts.unknown_directory.add(call.name);
+                if self.knows_descriptors && call.outcome.is_ok() {
+                    self.counts.blind.add(NOWHERE);
+                }
+            }
             Resolved::Nameless => return self.leave_out(call, "file without a name"),
             Resolved::Empty => return self.leave_out(call, "empty path"),
             Resolved::TooLong => return self.leave_out(call, "path too long"),
         }
+        Disposition::Other
+    }
+
+    /// Take a call that mounts something, or takes a mount away: names below the roots may mean other files from then on.
+    pub(crate) fn mounted(
+        &mut self,
+        call: &Call<'_>,
+        from: Option<&PathArg<'_>>,
+        at: Option<&PathArg<'_>>,
+    ) -> Disposition {
+        let [from, at] = [from, at].map(|path| path.map(|path| self.outside_of(call, path)));
+        let is_below = |location: &Option<Location>| matches!(location, Some(Location::Inside(_)));
+        if !call.outcome.is_ok() || from == at || !(is_below(&from) || is_below(&at)) {
+            self.counts.out_of_scope.add(call.name);
+            return Disposition::Other;
+        }
+        let what = if is_below(&at) {
+            MOUNTED_OVER
+        } else {
+            MOUNTED_ELSEWHERE
+        };
+        self.counts.blind.add(what);
+        self.counts.not_representable.add(call.name);
         Disposition::Other
     }
 

@@ -275,6 +275,13 @@ impl Tracker {
         let Some(new) = call.outcome.value().filter(|&new| new != file.number) else {
             return Ok(Disposition::Other);
         };
+        if held.is_none() && self.knows_descriptors {
+            // It is not known either.
+            let before = self.tasks.release(call.task, new);
+            let before = before.and_then(|before| before.inside());
+            self.let_go(call, before.into_iter().collect())?;
+            return Ok(Disposition::Other);
+        }
         let held = held.unwrap_or(FdTarget::Outside(None));
         if let FdTarget::Inside(id) = held {
             self.files.hold(id);

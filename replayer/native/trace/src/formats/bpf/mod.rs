@@ -64,6 +64,7 @@ fn import(
         blind.add_all(CUT, usize::from(!survey.is_whole));
         blind.add_all(COMPAT, usize::try_from(survey.compat).unwrap_or(usize::MAX));
         tracker.sees_pages |= survey.sees_pages;
+        tracker.knows_descriptors = true;
         let requests = &survey.requests;
         for (place, name) in ["io_uring", "libaio"].into_iter().enumerate() {
             if !requests.are_recorded.get(place).copied().unwrap_or(false) {

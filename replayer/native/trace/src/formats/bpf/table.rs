@@ -36,7 +36,7 @@ const X86_64: &Table = &[
     (84, "rmdir", "s"), (85, "creat", "so"), (86, "link", "ss"), (87, "unlink", "s"), (88, "symlink", "ss"), (89, "readlink", "sSu"),
     (90, "chmod", "so"), (91, "fchmod", "do"), (92, "chown", "sdd"), (93, "fchown", "ddd"), (94, "lchown", "sdd"), (95, "umask", "o"),
     (132, "utime", "st"), (133, "mknod", "so"), (134, "uselib", "s"), (137, "statfs", "s"), (138, "fstatfs", "d"), (155, "pivot_root", "s"),
-    (161, "chroot", "s"), (162, "sync", ""), (163, "acct", "s"), (165, "mount", "-s"), (166, "umount2", "s"), (167, "swapon", "s"),
+    (161, "chroot", "s"), (162, "sync", ""), (163, "acct", "s"), (165, "mount", "ss-x"), (166, "umount2", "s"), (167, "swapon", "s"),
     (168, "swapoff", "s"), (187, "readahead", "dlu"), (188, "setxattr", "ssvux"), (189, "lsetxattr", "ssvux"), (190, "fsetxattr", "dsvux"),
     (191, "getxattr", "ssvu"), (192, "lgetxattr", "ssvu"), (193, "fgetxattr", "dsvu"), (194, "listxattr", "s-u"), (195, "llistxattr", "s-u"),
     (196, "flistxattr", "d-u"), (197, "removexattr", "ss"), (198, "lremovexattr", "ss"), (199, "fremovexattr", "ds"), (202, "futex", "-fd"),
@@ -52,7 +52,7 @@ const X86_64: &Table = &[
     (306, "syncfs", "d"), (308, "setns", ""), (316, "renameat2", "dsdsx"), (319, "memfd_create", ""), (321, "bpf", ""), (322, "execveat", "ds"),
     (323, "userfaultfd", ""), (326, "copy_file_range", "d*d*ux"), (327, "preadv2", "diullx"), (328, "pwritev2", "diullx"), (332, "statx", "dsx-+"),
     (333, "io_pgetevents", ""),
-    (425, "io_uring_setup", ""), (426, "io_uring_enter", ""), (428, "open_tree", "ds"), (434, "pidfd_open", ""), (435, "clone3", "c"),
+    (425, "io_uring_setup", ""), (426, "io_uring_enter", ""), (428, "open_tree", "ds"), (429, "move_mount", "dsds"), (434, "pidfd_open", ""), (435, "clone3", "c"),
     (436, "close_range", "uux"), (437, "openat2", "dsh"), (439, "faccessat2", "dsxx"), (441, "epoll_pwait2", ""), (442, "mount_setattr", "ds"),
     (452, "fchmodat2", "dsox"),
 ];
@@ -62,7 +62,7 @@ const X86_64: &Table = &[
 const I386: &Table = &[
     (2, "fork", ""), (3, "read", "d-u"), (4, "write", "d-u"), (5, "open", "sxm"), (6, "close", "d"), (7, "waitpid", "dw"), (8, "creat", "so"),
     (9, "link", "ss"), (10, "unlink", "s"), (11, "execve", "s"), (12, "chdir", "s"), (14, "mknod", "so"), (15, "chmod", "so"),
-    (16, "lchown", "szz"), (18, "oldstat", "!"), (19, "lseek", "dlx"), (21, "mount", "-s"), (22, "umount", "s"), (28, "oldfstat", "!"),
+    (16, "lchown", "szz"), (18, "oldstat", "!"), (19, "lseek", "dlx"), (21, "mount", "ss-x"), (22, "umount", "s"), (28, "oldfstat", "!"),
     (30, "utime", "sy"), (33, "access", "sx"), (36, "sync", ""), (38, "rename", "ss"), (39, "mkdir", "so"), (40, "rmdir", "s"), (41, "dup", "d"),
     (42, "pipe", "P"), (51, "acct", "s"), (52, "umount2", "s"), (54, "ioctl", "dqd"), (55, "fcntl", "dkL"), (60, "umask", "o"),
     (61, "chroot", "s"), (63, "dup2", "dd"), (82, "select", ""), (83, "symlink", "ss"), (84, "oldlstat", "!"), (85, "readlink", "sSu"),

@@ -88,10 +88,12 @@ const STATE: &[(&str, Decoder)] = &[
     ("io_uring_enter", |c| submission(c, "io_uring")), ("io_submit", |c| submission(c, "libaio")), ("follows", follows),
     ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
     ("unshare", unshare), ("setns", |_| Some(Kind::Blind("setns"))),
-    ("name_to_handle_at", unsupported_at), ("open_tree", unsupported_at), ("mount_setattr", unsupported_at),
-    ("inotify_add_watch", |c| unsupported(path(c.arg(1)), None)), ("mount", |c| unsupported(path(c.arg(1)), None)),
+    ("name_to_handle_at", unsupported_at), ("open_tree", |c| Some(Kind::Mount { from: path_at(c.arg(0), c.arg(1)), at: None })),
+    ("move_mount", |c| Some(Kind::Mount { from: path_at(c.arg(0), c.arg(1)), at: path_at(c.arg(2), c.arg(3)) })),
+    ("mount_setattr", unsupported_at),
+    ("inotify_add_watch", |c| unsupported(path(c.arg(1)), None)), ("mount", mount),
     ("fanotify_mark", |c| unsupported(path_at(c.arg(3), c.arg(4)), None)),
-    ("umount", unsupported_path), ("umount2", unsupported_path),
+    ("umount", unmount), ("umount2", unmount),
     ("swapon", unsupported_path), ("swapoff", unsupported_path), ("acct", unsupported_path), ("uselib", unsupported_path),
     ("tee", |c| unsupported(None, file(c.arg(0)))), ("vmsplice", |c| unsupported(None, file(c.arg(0)))),
 ];
@@ -121,6 +123,33 @@ fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 
 fn unsupported<'a>(path: Option<PathArg<'a>>, file: Option<FileArg<'a>>) -> Option<Kind<'a>> {
     Some(Kind::Unsupported { path, file })
+}
+
+/// What changes only how a mount behaves mounts nothing, and what is mounted is a name only if that is mounted once more (`mount(2)`).
+fn mount<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    const CHANGES: [(&[u8], i64); 5] = [
+        (b"MS_REMOUNT", 1 << 5),
+        (b"MS_UNBINDABLE", 1 << 17),
+        (b"MS_PRIVATE", 1 << 18),
+        (b"MS_SLAVE", 1 << 19),
+        (b"MS_SHARED", 1 << 20),
+    ];
+    const OF_NAMES: [(&[u8], i64); 2] = [(b"MS_BIND", 1 << 12), (b"MS_MOVE", 1 << 13)];
+    let bits = number(call.arg(3)).unwrap_or(0);
+    let has = |&(word, bit): &(&[u8], i64)| {
+        bits & bit != 0 || crate::bytes::find(call.arg(3), word).is_some()
+    };
+    if CHANGES.iter().any(has) {
+        return Some(Kind::Other);
+    }
+    let from = path(call.arg(0)).filter(|_| OF_NAMES.iter().any(has));
+    let at = path(call.arg(1));
+    Some(Kind::Mount { from, at })
+}
+
+fn unmount<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let at = path(call.arg(0));
+    Some(Kind::Mount { from: None, at })
 }
 
 fn unsupported_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
