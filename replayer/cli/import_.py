@@ -10,6 +10,7 @@ from typing import Any
 
 from replayer.cli.show import render_trace
 from replayer.report.style import Style, fold
+from replayer.run.options import Parser
 from replayer.trace.errors import TraceError
 from replayer.trace.importing import (
     MARKER,
@@ -73,6 +74,32 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         default="needed",
         help="files of --tree to keep in the trace (default: those that events need)",
     )
+    _add_processes(known)
+    known.add_argument(
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="times of requests: tab-separated start, end (seconds on the log's clock), label. "
+        "Overlaps that need a guess, and requests without events, are counted as blind spots",
+    )
+    known.add_argument(
+        "--marker",
+        default=MARKER,
+        metavar="PATH",
+        help="path whose lookups mark requests: PATH/NAME starts request NAME, PATH/end ends it "
+        "(default: %(default)s)",
+    )
+    known.add_argument(
+        "--call-stretch-ns", type=int, metavar="N", help="time that the tracer added to each call"
+    )
+    known.add_argument(
+        "--gap-stretch-ns", type=int, metavar="N", help="time that the tracer added between calls"
+    )
+    known.add_argument("--note", default="", metavar="TEXT", help="origin of the log")
+
+
+def _add_processes(known: Parser) -> None:
+    """Declare what is known of the processes: where they worked, and what they called the roots."""
     known.add_argument(
         "--cwd",
         dest="directories",
@@ -122,27 +149,6 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="a name below an --alias on which something else is mounted; repeatable",
     )
-    known.add_argument(
-        "--requests",
-        type=Path,
-        metavar="FILE",
-        help="times of requests: tab-separated start, end (seconds on the log's clock), label. "
-        "Overlaps that need a guess, and requests without events, are counted as blind spots",
-    )
-    known.add_argument(
-        "--marker",
-        default=MARKER,
-        metavar="PATH",
-        help="path whose lookups mark requests: PATH/NAME starts request NAME, PATH/end ends it "
-        "(default: %(default)s)",
-    )
-    known.add_argument(
-        "--call-stretch-ns", type=int, metavar="N", help="time that the tracer added to each call"
-    )
-    known.add_argument(
-        "--gap-stretch-ns", type=int, metavar="N", help="time that the tracer added between calls"
-    )
-    known.add_argument("--note", default="", metavar="TEXT", help="origin of the log")
 
 
 def run(arguments: argparse.Namespace) -> int:
