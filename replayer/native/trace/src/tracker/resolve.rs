@@ -84,7 +84,7 @@ impl Tracker {
         };
         let begin = self.locate(&Location::Unknown, &mounted.begin);
         let location = self.locate(&begin, rest);
-        Some(self.uncovered(&mounted, location))
+        Some(self.uncovered(task, location))
     }
 
     /// Say what a task has mounted, and on which names below roots that is something else.
@@ -108,8 +108,11 @@ impl Tracker {
     }
 
     /// Where a place is for a task: on something that it has mounted there, perhaps.
-    fn uncovered(&mut self, mounted: &Mounted, location: Location) -> Location {
+    fn uncovered(&mut self, task: u64, location: Location) -> Location {
         let Location::Inside(place) = location else {
+            return location;
+        };
+        let Some(mounted) = self.tasks.mounted(task) else {
             return location;
         };
         let paths = &mut self.tree.paths;
@@ -132,10 +135,7 @@ impl Tracker {
         let Resolved::Inside(place) = resolved else {
             return resolved;
         };
-        let Some(mounted) = self.tasks.mounted(task) else {
-            return resolved;
-        };
-        match self.uncovered(&mounted, Location::Inside(place)) {
+        match self.uncovered(task, Location::Inside(place)) {
             Location::Inside(place) => Resolved::Inside(place),
             Location::Outside(_) | Location::Unknown => Resolved::Outside,
         }
@@ -221,10 +221,7 @@ impl Tracker {
             _ => (self.base(call, path).0, &*path.text),
         };
         let location = self.locate(&base, text);
-        match self.tasks.mounted(call.task) {
-            Some(mounted) => self.uncovered(&mounted, location),
-            None => location,
-        }
+        self.uncovered(call.task, location)
     }
 
     /// Where an absolute path of a task begins, and the rest of it: no `..` leads out of a root.
