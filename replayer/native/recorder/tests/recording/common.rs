@@ -3,9 +3,8 @@
 use replayer_recorder::{Recorder, RecorderError};
 use replayer_trace::{Event, NamedPath, Op, Request, Trace, import};
 use std::collections::HashMap;
-use std::ffi::OsString;
-use std::fs::{self, DirEntry};
-use std::os::unix::fs::{DirEntryExt, MetadataExt, symlink};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -33,28 +32,6 @@ pub(crate) fn lay_out(home: &Path) {
     fs::write(root.join("src/deep/er/leaf"), "leaf\n").unwrap();
     symlink("f1", root.join("src/link")).unwrap();
     symlink("nowhere", root.join("src/dangling")).unwrap();
-}
-
-/// Lay the files out until they are numbered and listed as before: `cp` goes by their inodes, and whoever else makes files
-/// at the time decides which are free.
-pub(crate) fn lay_out_again(home: &Path, before: &[Vec<OsString>; 2]) {
-    for _ in 0..1000 {
-        lay_out(home);
-        if orders(home) == *before {
-            return;
-        }
-    }
-    panic!("no other layout is listed as {before:?}");
-}
-
-/// The names of `r/src` as they are listed, and by their inodes.
-pub(crate) fn orders(home: &Path) -> [Vec<OsString>; 2] {
-    let entries = fs::read_dir(home.join("r/src")).unwrap();
-    let mut entries: Vec<DirEntry> = entries.map(Result::unwrap).collect();
-    let names = |entries: &[DirEntry]| entries.iter().map(DirEntry::file_name).collect();
-    let listed = names(&entries);
-    entries.sort_by_key(DirEntryExt::ino);
-    [listed, names(&entries)]
 }
 
 pub(crate) fn command(home: &Path, words: &[&str]) -> Command {
