@@ -201,16 +201,17 @@ def _run_replay(options: argparse.Namespace) -> object:
 
 
 def _likenesses(options: argparse.Namespace, name: str) -> list[dict[str, object]]:
+    documents = []
     with arena.ARENAS[name]() as folder:
         scratch = options.scratch / name
         scratch.mkdir()
-        found = replay.likenesses(folder, scratch, options.turns)
-    for each in found:
-        times = f"untraced {each.untraced_s:.3f} s, replayed {each.closed_s:.3f} s"
-        errors = f"({each.error:+.1%}, turns {each.errors[0]:+.1%} to {each.errors[-1]:+.1%})"
-        print(f"{name:<6} {each.command:<10} {times} {errors},", end=" ")
-        print(f"without pauses {each.asap_s:.3f} s: {_passes(each)}", flush=True)
-    return [each.document() for each in found]
+        for each in replay.likenesses(folder, scratch, options.turns):
+            times = f"untraced {each.untraced_s:.3f} s, replayed {each.closed_s:.3f} s"
+            errors = f"({each.error:+.1%}, turns {each.errors[0]:+.1%} to {each.errors[-1]:+.1%})"
+            print(f"{name:<6} {each.command:<10} {times} {errors},", end=" ")
+            print(f"without pauses {each.asap_s:.3f} s: {_passes(each)}", flush=True)
+            documents.append(each.document())
+    return documents
 
 
 def _run_control(_: argparse.Namespace) -> object:

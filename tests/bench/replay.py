@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -27,7 +27,7 @@ FRONT_PAGE = "wordpress/front-warm"
 REPLAYED = {0, 4}
 """Exit codes of a replay that was done: 4 says that one user without pauses keeps a CPU busy."""
 LONG_BLOCK_EVENTS = 10_000
-IN_A_ROW = 10
+IN_A_ROW = 5
 _EMPTY_COPY = "rm -rf copy && mkdir copy"
 NEW_SOURCE = f"{_EMPTY_COPY} && cp -a source new && rm -rf source && mv new source"
 NEW_TARBALL = f"{_EMPTY_COPY} && cp source.tar new && mv new source.tar"
@@ -169,8 +169,8 @@ class Tool:
         subprocess.run(["sh", "-c", self.preparation], cwd=stage, check=True, capture_output=True)
 
 
-def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
-    """Record six commands in the arena, and replay them there."""
+def likenesses(arena: Path, scratch: Path, turns: int) -> Iterator[Likeness]:
+    """Record six commands in the arena, and replay them there; they come as they are measured."""
     stage = arena / "stage"
     stage.mkdir()
     _make_repository(stage, "source", "wordpress-6.1.9", None)
@@ -185,7 +185,8 @@ def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
     ]
     try:
         there = [tool for tool in tools if shutil.which(tool.words[0])]
-        return [likeness(tool, stage, scratch, turns) for tool in there]
+        for tool in there:
+            yield likeness(tool, stage, scratch, turns)
     finally:
         shutil.rmtree(stage)
 
@@ -203,22 +204,27 @@ def _make_repository(stage: Path, name: str, manifest: str, files: int | None) -
 
 
 def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
-    """Record a command, and then time it and its replays in turns: no pause is fitted."""
-    trace = scratch / tool.name.replace(" ", "-")
-    tool.make_ready(stage)
-    capture = [sys.executable, "-m", "replayer", "capture", "--recorder=ebpf", "-o", str(trace)]
-    capture += ["--root", str(stage), "--", *tool.words]
-    subprocess.run(capture, cwd=stage, check=True, capture_output=True)
+    """Record a command, time it, and time replays of that, in turns: no pause is fitted.
+
+    Each turn has a recording of its own: one alone would be of a moment in which the machine was
+    fast or slow.
+    """
     times: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
     events = 0
     for turn in range(turns):
-        times["untraced"].append(median(as_rehearsed(tool, stage)))
+        before = as_rehearsed(tool, stage)
+        trace = scratch / f"{tool.name.replace(' ', '-')}-{turn}"
+        tool.make_ready(stage)
+        capture = [sys.executable, "-m", "replayer", "capture", "--recorder=ebpf", "-o", str(trace)]
+        capture += ["--root", str(stage), "--", *tool.words]
+        subprocess.run(capture, cwd=stage, check=True, capture_output=True)
         for pace in ("closed", "asap"):
-            output = scratch / f"{trace.name}-{pace}-{turn}"
+            output = scratch / f"{trace.name}-{pace}"
             words = (f"--pace={pace}", f"--rounds={IN_A_ROW}", "--cache=warm")
             run = replay(Place(stage.parent, output), str(trace), *words)
             times[pace].append(only_transaction(run)["latency"]["p50_ns"] / 1e9)
             events = run["replay"]["results"]["events"] // IN_A_ROW
+        times["untraced"].append(median(before + as_rehearsed(tool, stage)))
     pairs = zip(times["closed"], times["untraced"], strict=True)
     errors = tuple(sorted(replayed_s / alone_s - 1 for replayed_s, alone_s in pairs))
     untraced_s, closed_s, asap_s = (median(found) for found in times.values())
