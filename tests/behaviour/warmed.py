@@ -89,7 +89,8 @@ class ForkedProcess:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless the command has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended since, and its parent knows
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """Send SIGTERM."""
