@@ -18,10 +18,11 @@ from typing import Any
 from tests.mounts.pieces import PIECES, Piece
 from tests.mounts.tree import Tree, tree_of
 
-__all__ = ["Outcome", "Played", "play"]
+__all__ = ["MOUNT_BROKE", "RUNS_WELL", "Outcome", "Played", "play"]
 
 LIMIT_S = 600
 Mounts = Mapping[str, Sequence[Path]]
+MOUNT_BROKE = 3
 RUNS_WELL = {0, 1, 4}  # 1: one of the mounts had errors; 4: too short, or the machine is busy
 
 

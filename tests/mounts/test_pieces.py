@@ -7,7 +7,7 @@ import pytest
 
 from tests.mounts.fleet import CHOSEN, QUICK, WANTED, Fleet
 from tests.mounts.pieces import PIECES, Piece
-from tests.mounts.play import RUNS_WELL, Outcome
+from tests.mounts.play import MOUNT_BROKE, RUNS_WELL, Outcome
 from tests.mounts.tree import Tree, differences
 
 pytestmark = [pytest.mark.mounts, pytest.mark.timeout(900)]  # of a piece on all mounts
@@ -49,6 +49,7 @@ ALLOWED_EVENTS: dict[str, dict[str, str]] = {
 NOT_KEPT: dict[tuple[str, str], str] = {
     ("close-to-open", "sshfs"): "it keeps attributes for a second: an open shows the old length",
     ("close-to-open", "gluster"): "its caches are not asked anew at open by default",
+    ("visibility", "gluster"): "a file that is replaced while it is opened: ESTALE, now and then",
     ("linux/untar", "sshfs"): "links that lead upwards cannot be read there: EPERM",
     ("wordpress/deploy-release", "sshfs"): "links that lead upwards cannot be read there: EPERM",
 }
@@ -70,7 +71,8 @@ def outcome_on(fleet: Fleet, piece: Piece, mount: str) -> Outcome:
     if mount in fleet.missing:
         pytest.skip(f"{mount}: {fleet.missing[mount]}")
     played = fleet.played(piece)
-    assert played.code in RUNS_WELL, played.said
+    may_break = any((piece.name, each) in NOT_KEPT for each in played.mounts)
+    assert played.code in RUNS_WELL | ({MOUNT_BROKE} if may_break else set()), played.said
     return played.mounts[mount]
 
 
