@@ -60,6 +60,22 @@ COMMANDS = {
             common=(*_LOAD, "--pace", "--requests", *_RESULTS),
             is_on_mounts=True,
         ),
+        "capacity": CommandHelp(
+            about="find the largest load that each target carries",
+            examples=r"""
+                # how many page views a second does each mount carry?
+                replayer capacity wordpress-pages --threshold 'front_page.p95 < 200ms' \
+                    --target nfs=/mnt/nfs --target ebs=/data
+                # how many users until a session takes too long? and what would they cost?
+                replayer capacity php-sessions --by users --target /mnt/nfs \
+                    --threshold 'own_session.p99 < 1s' --prices prices.yaml
+                """,
+            common=(
+                *("--target", "--threshold", "--by", "--precision", "--budget", "--set"),
+                *("--prices", "--html", "--json", "--output"),
+            ),
+            is_on_mounts=True,
+        ),
         "study": CommandHelp(
             about="repeat a published study on your targets",
             examples="""

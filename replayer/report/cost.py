@@ -51,6 +51,10 @@ class TargetPrices(Part):
     """Of stored data, a GB being 10^9 bytes."""
     per_gb_read: Amount = 0.0
     per_gb_written: Amount = 0.0
+    per_mb_s_month: Amount = 0.0
+    """Of each provisioned MB/s: as many as reads and writes need on average."""
+    per_iops_month: Amount = 0.0
+    """Of each provisioned I/O a second: as many as there are reads and writes, on average."""
     per_million_ops: Annotated[dict[str, Amount], AfterValidator(_refuse_unknown_ops)] = Field(
         default_factory=dict
     )
@@ -89,7 +93,7 @@ def load_prices(path: Path) -> Prices:
 
 COST_SCHEMA: Literal["replayer-cost-1"] = "replayer-cost-1"
 MONTH_S = 730 * 3600.0  # 730 hours: how cloud bills count a month
-GB = 1e9
+GB, MB = 1e9, 1e6
 MILLION = 1e6
 READS = names_where(lambda op: op.contents == "reads")
 WRITES = names_where(lambda op: op.contents == "writes")
@@ -257,6 +261,10 @@ def _use(op: Performance, price: TargetPrices, both: frozenset[str]) -> float:
         moved += price.per_gb_read * op.bytes / GB
     if op.op in WRITES | both:
         moved += price.per_gb_written * op.bytes / GB
+    if op.op in READS | WRITES | both:
+        # Of one a second all month long, MONTH_S in all.
+        moved += price.per_mb_s_month * op.bytes / MB / MONTH_S
+        moved += price.per_iops_month * op.count / MONTH_S
     return each * op.count / MILLION + moved
 
 

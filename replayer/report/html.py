@@ -67,8 +67,8 @@ def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
     ranked = alike and 1 < targets <= MOST_CONTENDERS
     comparison = compare(records, plans) if ranked else None
     crowd = f"{targets} targets are not ranked: a page holds {MOST_CONTENDERS} side by side at most"
-    page = _environment().get_template("page.html")
-    return _printable(
+    page = environment().get_template("page.html")
+    return printable(
         page.render(
             names=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
             headlines=tuple(_headlines(materials, comparison)),
@@ -85,12 +85,13 @@ def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
 
 def render_chart(chart: Chart) -> str:
     """Render one chart as markup."""
-    module: Any = _environment().get_template("parts.html").module
-    return _printable(str(module.chart(chart)))
+    module: Any = environment().get_template("parts.html").module
+    return printable(str(module.chart(chart)))
 
 
 @lru_cache
-def _environment() -> "Environment":
+def environment() -> "Environment":
+    """Return what finds and renders the templates of pages."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - 30 ms
 
     found = Environment(
@@ -105,7 +106,7 @@ def _environment() -> "Environment":
     return found
 
 
-def _printable(page: str) -> str:
+def printable(page: str) -> str:
     """Return a page without control characters, which names and paths may hold."""
     bad = {ord(char) for char in set(page) if not char.isprintable() and char != "\n"}
     return page.translate(dict.fromkeys(bad, "\N{REPLACEMENT CHARACTER}"))

@@ -179,7 +179,12 @@ _PRECISIONS = (0.01, 1.0)
 _TOLERANCES = (0.0, 10.0)
 
 
-def _read_percentage(text: str, bounds: tuple[float, float], example: str) -> float:
+def read_percentage(text: str, bounds: tuple[float, float], example: str) -> float:
+    """Return the share that a percentage stands for, within bounds.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
     least, most = bounds
     try:
         share = float(text.removesuffix("%")) / 100
@@ -382,7 +387,7 @@ def add_procedure_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--precision",
-        type=partial(_read_percentage, bounds=_PRECISIONS, example="10%"),
+        type=partial(read_percentage, bounds=_PRECISIONS, example="10%"),
         metavar="PERCENT",
         help="end when each ratio of p50 and p95 leaves out 1 or is known so well (default: "
         f"{PRECISION:.0%}%); for several targets without -t and --rounds",
@@ -420,7 +425,7 @@ def add_result_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--tolerance",
-        type=partial(_read_percentage, bounds=_TOLERANCES, example="15%"),
+        type=partial(read_percentage, bounds=_TOLERANCES, example="15%"),
         metavar="PERCENT",
         help=f"how much slower it may be, such as 15%% (default: {TOLERANCE:.0%}%)",
     )

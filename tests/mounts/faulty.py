@@ -5,7 +5,8 @@ A program of its own: it runs under the system's Python, which has the package p
     faulty.py FOLDER MOUNT CONTROL
 
 CONTROL is a file of JSON, looked at before each call: ``{"write": {"errno": 5, "delay_s": 0}}``;
-``any`` stands for every call. It may be changed at any time.
+``any`` stands for every call. It may be changed at any time. With ``{"queue": {"servers": 1,
+"mean_s": 0.004, "law": "exponential"}}`` a call waits in one queue with all others of its name.
 """
 
 import errno
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import fusepy as fuse  # type: ignore[import-untyped,import-not-found,unused-ignore] # Debian
+from station import Bucket, Station  # type: ignore[import-not-found,unused-ignore] # beside it
 
 STATUS = (
     *("st_atime", "st_ctime", "st_gid", "st_mode", "st_mtime", "st_nlink", "st_size", "st_uid"),
@@ -36,6 +38,7 @@ class Faulty(fuse.Operations):  # type: ignore[misc,unused-ignore] # of an untyp
         self._control = Path(control)
         self._seen = -1
         self._faults: dict[str, Any] = {}
+        self._stations: dict[str, Station] = {}
 
     def __call__(self, op: str, *arguments: Any) -> Any:  # noqa: ANN401 - any call
         if op not in {"init", "destroy"}:
@@ -49,11 +52,25 @@ class Faulty(fuse.Operations):  # type: ignore[misc,unused-ignore] # of an untyp
         changed = self._control.stat().st_mtime_ns
         if changed != self._seen:
             self._seen, self._faults = changed, json.loads(self._control.read_text())
+            self._stations = {}
         fault = self._faults.get(op) or self._faults.get("any")
         if fault:
+            if "queue" in fault:
+                self._station(op, **fault["queue"]).serve()
             time.sleep(fault.get("delay_s", 0))
             if fault.get("errno"):
                 raise fuse.FuseOSError(fault["errno"])
+
+    def _station(
+        self,
+        op: str,
+        servers: int,
+        mean_s: float,
+        law: str,
+        bucket: tuple[float, float] | None = None,
+    ) -> Station:
+        new = Station(servers, mean_s, law, bucket and Bucket(*bucket))
+        return self._stations.setdefault(op, new)  # one for all threads
 
     def _at(self, path: str) -> str:
         return self._folder + path

@@ -24,8 +24,8 @@ class Passing:
     mount: Path
     control: Path
 
-    def suffer(self, **faults: Mapping[str, float]) -> None:
-        """Have calls fail (``errno``) or last (``delay_s``) from now on, by their names in FUSE."""
+    def suffer(self, **faults: Mapping[str, object]) -> None:
+        """Have calls fail (``errno``), last (``delay_s``) or ``queue``, by their names in FUSE."""
         beside = self.control.with_suffix(".new")
         beside.write_text(json.dumps(faults))
         beside.replace(self.control)

@@ -10,7 +10,7 @@ from replayer import cli
     [
         ("rnu", "unknown command 'rnu'", "did you mean run?"),
         ("help rnu", "unknown command 'rnu'", "did you mean run?"),
-        ("frobnicate", "unknown command 'frobnicate'", "commands: baseline, capture, "),
+        ("frobnicate", "unknown command 'frobnicate'", "commands: baseline, capacity, "),
         (
             "run small-reads --cahce cold",
             "unrecognized arguments: --cahce",

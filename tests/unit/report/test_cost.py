@@ -66,6 +66,12 @@ def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
     assert cost.sufficient
 
 
+def test_provisioned_throughput_is_billed_by_what_is_moved_in_a_second(folder: Path) -> None:
+    prices = "stored_gb: 0\ntargets: {local: {per_mb_s_month: 6, per_iops_month: 0.1}}\n"
+    (cost,) = costs_of(folder, prices).costs
+    assert cost.per_month == pytest.approx(6 * 35 + 0.1 * 50)  # 350 MB and 500 calls in 10 s
+
+
 def test_large_amounts_and_long_names_keep_their_columns_apart(folder: Path) -> None:
     """Of one target that is dear, and of one with a name wider than any title."""
     record = load_run(folder)

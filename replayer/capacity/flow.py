@@ -1,0 +1,210 @@
+"""The search on all targets: trials in turn, until each capacity is known or the time is over.
+
+What is known so far is written after each trial.
+"""
+
+import json
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+from replayer.capacity.document import document_of
+from replayer.capacity.found import Found, Point
+from replayer.capacity.goals import Counts, count_goal, count_served
+from replayer.capacity.order import CapacityOrder, Load
+from replayer.capacity.search import LEAST, MOST, Search
+from replayer.capacity.trial import Trial, run_trial, served_in
+from replayer.errors import OutsideError, ReplayerError, in_one_line
+from replayer.measure.health import saturated
+from replayer.measure.record import RunRecord
+from replayer.measure.summarise import summarise
+from replayer.measure.summary import RoundSummary, TransactionSummary
+from replayer.measure.units import format_about, format_share
+from replayer.ops import names_where
+from replayer.run.interruption import Interruption, Level
+from replayer.run.own_command import start_ourselves
+
+__all__ = ["find_capacities"]
+
+MORE_USERS = 4  # chosen: from 64 to 4,096 in three trials
+MOST_USERS = 10_000  # as -u
+WAITING_CALLS = names_where(lambda op: "wait" in op.flags)
+START_S = 3.0  # measured: starts a program, and finds files that are laid out
+POLL_S = 0.1
+WRONG = ReplayerError.exit_code
+"""The exit code of a trial that was asked for something that cannot be meant."""
+
+
+def find_capacities(order: CapacityOrder) -> list[Found]:
+    """Make trials on all targets in turn, until all are known or the budget is spent.
+
+    Raises:
+        ReplayerError: The first trial was refused, or results cannot be written.
+    """
+    found = [Found(target, Search(order.goals), order.users) for target in order.targets]
+    flow = _Flow(order, found, Interruption())
+    flow.interruption.watch()
+    try:
+        order.output.mkdir(parents=True, exist_ok=True)
+        flow.run()
+    except OSError as error:
+        message = f"{order.output}: cannot be written: {error.strerror or error}"
+        raise OutsideError(message, hint="name another folder with -o") from error
+    finally:
+        flow.clean()
+        flow.interruption.unwatch()
+    return found
+
+
+class _Flow:
+    """A search that is under way."""
+
+    def __init__(
+        self, order: CapacityOrder, found: Sequence[Found], interruption: Interruption
+    ) -> None:
+        self.interruption = interruption
+        self._order = order
+        self._found = found
+        self._begin_s = time.monotonic()
+
+    def run(self) -> None:
+        """Make trials until no target needs, or has time for, another one."""
+        for number, one in enumerate(self._turns(), 1):
+            self._try(one, number)
+            document = document_of(self._order, self._found)
+            (self._order.output / "capacity.json").write_text(json.dumps(document, indent=2))
+
+    def _turns(self) -> Iterator[Found]:
+        goes_on = True
+        while goes_on:
+            goes_on = False
+            for one in self._found:
+                if self.interruption.level > Level.NONE:
+                    return
+                if self._needs_trial(one):
+                    goes_on = True
+                    yield one
+
+    def _needs_trial(self, one: Found) -> bool:
+        if one.failure is not None or one.ran_out or one.is_known(self._order.precision):
+            return False
+        if one.bucket is not None:
+            return False  # small loads fill it again, and large ones tell nothing of it
+        load = one.next_load(self._order.load)
+        if not LEAST <= load <= MOST:
+            return False
+        return self._seconds(one) + START_S <= self._left_s()
+
+    def _left_s(self) -> float:
+        return self._begin_s + self._order.budget_s - time.monotonic()
+
+    def _seconds(self, one: Found) -> int:
+        return self._order.seconds(
+            one.next_load(self._order.load), is_bracketed=one.search.is_bracketed
+        )
+
+    def _try(self, one: Found, number: int) -> None:
+        """Make one trial, and learn from it."""
+        load, at_s = one.next_load(self._order.load), time.monotonic() - self._begin_s
+        folder = self._order.output / f"{number:03}-{one.target.name}"
+        trial = Trial(one.target, load, self._seconds(one), one.users, folder, one.kept)
+        ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
+        one.kept = ended.kept
+        if self.interruption.level > Level.NONE:
+            return
+        if ended.record is not None:
+            self._learn(one, load, at_s, ended.record)
+        elif number == 1 and ended.code == WRONG:
+            raise ReplayerError(ended.failure or "", hint=ended.hint)
+        else:
+            one.failure = ended.failure
+
+    def _learn(self, one: Found, load: float, at_s: float, record: RunRecord) -> None:
+        goals, search, health = self._order.goals, one.search, record.run.health
+        if health is not None and health.users_given_up:
+            one.failure = f"calls hung at {self._order.load.written(load)}, see {record.folder}"
+            return
+        counts = [count_goal(goal, record) for goal in goals]
+        holds = search.holds(counts)
+        served = [count_served(goal, record) for goal in goals]
+        is_short = self._order.load is Load.ARRIVALS and not holds and search.holds(served)
+        if is_short and one.users < MOST_USERS:
+            # The target served in time those that it was asked for: there were too few to ask.
+            one.users = min(one.users * MORE_USERS, MOST_USERS)
+            self._remove([one])  # it is laid out for as many users as there were
+            self._say(one, load, f"all threads were busy; {one.users:,} from now on")
+            return
+        is_of_client = is_short or (not holds and health is not None and saturated(health))
+        if not is_of_client:
+            search.learn(load, counts)
+            one.served.append(served_in(record, load, at_s))
+            one.find_bucket(self._order.load)
+        measured = summarise(record).targets[0].overall
+        transaction = _transaction(measured, search.weakest().subject.name)
+        one.points.append(
+            Point(
+                load=load,
+                holds=holds,
+                is_of_client=is_of_client,
+                at_s=at_s,
+                seconds=measured.measured_s,
+                transaction=transaction,
+                folder=record.folder,
+                slowest=None if transaction is None else _slowest(transaction),
+            )
+        )
+        told = "this client was at its end" if is_of_client else "holds" if holds else "breaks"
+        self._say(one, load, f"{told} ({self._shares(counts)})")
+
+    def _shares(self, counts: Sequence[Counts]) -> str:
+        pairs = zip(self._order.goals, counts, strict=True)
+        return ", ".join(
+            f"{format_share(each.share)} of {format_share(goal.share)}" for goal, each in pairs
+        )
+
+    def _say(self, one: Found, load: float, what: str) -> None:
+        if self._order.quiet:
+            return
+        unit, interval = self._order.load, one.interval
+        known = "" if interval is None else f"; capacity {unit.between(interval)}"
+        left = format_about(max(self._left_s(), 0))
+        name = in_one_line(one.target.name)
+        sys.stderr.write(f"{name}, {unit.written(load)}: {what}{known}; at most {left} left\n")
+
+    def clean(self) -> None:
+        """Remove what was kept for further trials; Ctrl-C twice leaves it."""
+        self._remove(self._found)
+
+    def _remove(self, found: Sequence[Found]) -> None:
+        kept = [folder for one in found if one.kept for folder in one.kept.split(",")]
+        for one in found:
+            one.kept = None
+        if kept and not self._has_removed(kept):
+            words = in_one_line(shlex.join(kept))
+            sys.stderr.write(f"left behind; remove it with: replayer clean {words}\n")
+
+    def _has_removed(self, kept: Sequence[str]) -> bool:
+        process = start_ourselves(["clean", *kept])
+        while self.interruption.level < Level.AT_ONCE:
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(POLL_S) == 0
+        process.terminate()
+        return False
+
+
+def _transaction(measured: RoundSummary, name: str) -> TransactionSummary | None:
+    """Return the transaction of a name or, if a goal is about an op, the first one."""
+    named = [each for each in measured.transactions if each.name == name]
+    return next(iter(named or measured.transactions), None)
+
+
+def _slowest(transaction: TransactionSummary) -> str | None:
+    times = {
+        op.op: op.count * (op.time.mean_ns or 0.0)
+        for op in transaction.ops
+        if op.op not in WAITING_CALLS
+    }
+    return max(times, key=lambda op: times[op]) if times else None

@@ -1,0 +1,132 @@
+"""What is known of the targets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from replayer.capacity.bucket import Bucket, Served, find_bucket, suspected_load
+from replayer.capacity.order import Load
+from replayer.capacity.search import LEAST, Interval, Search, ratio_of
+from replayer.measure.summary import TransactionSummary
+from replayer.run.targets import NamedTarget
+
+__all__ = ["Found", "Point", "rank"]
+
+CLIENT_TRIES = 3  # chosen: so often the client may run out, at smaller and smaller loads
+
+
+@dataclass(frozen=True)
+class Point:
+    """What one trial measured: a point of the curve."""
+
+    load: float
+    holds: bool
+    is_of_client: bool
+    """Whether the client was at its end: the trial says nothing of the target."""
+    at_s: float
+    """When it began, since the search did."""
+    seconds: float
+    """How long it was."""
+    transaction: TransactionSummary | None
+    """The one of the goal that breaks first; None if none ended."""
+    folder: Path
+    """The trial's run folder."""
+    slowest: str | None
+    """The op in which most of its time passed."""
+
+
+@dataclass
+class Found:
+    """What is known of one target."""
+
+    target: NamedTarget
+    search: Search
+    users: int
+    """Threads that serve arrivals."""
+    points: list[Point] = field(default_factory=list)
+    served: list[Served] = field(default_factory=list)
+    """What was served in each trial that says something of the target."""
+    bucket: Bucket | None = None
+    """The credits that it turned out to have."""
+    burst: Interval | None = None
+    """The capacity while there are credits."""
+    kept: str | None = None
+    """The target's folder, laid out for further trials."""
+    failure: str | None = None
+    """Why no further trial can be made."""
+
+    @property
+    def client_loads(self) -> list[float]:
+        """Loads at which the client, not the target, was at its end."""
+        return [point.load for point in self.points if point.is_of_client]
+
+    @property
+    def ran_out(self) -> bool:
+        """Whether the client runs out before the target does."""
+        return len(self.client_loads) >= CLIENT_TRIES
+
+    @property
+    def interval(self) -> Interval | None:
+        """The capacity, as far as it is known; of now, where it has moved."""
+        return self.search.interval if self.search.is_bracketed and not self.ran_out else None
+
+    def find_bucket(self, load: Load) -> None:
+        """Look whether the last trial shows that the target has credits."""
+        found = find_bucket(self.served) if load is Load.ARRIVALS else None
+        if found is not None:
+            self.bucket, number = found
+            self.burst = self.search.interval_until(number)
+
+    @property
+    def bytes_of_bucket(self) -> float | None:
+        """How many bytes its transactions move until a full bucket is empty."""
+        found = [point.transaction for point in self.points if point.transaction]
+        count = sum(each.count for each in found)
+        if self.bucket is None or not count:
+            return None
+        return self.bucket.size * sum(each.bytes for each in found) / count
+
+    @property
+    def moved_at_s(self) -> float | None:
+        """Since when its capacity is another one, counted from the begin of the search."""
+        told = [point.at_s for point in self.points if not point.is_of_client]
+        return None if self.search.moved is None else told[self.search.moved.place]
+
+    @property
+    def slowest(self) -> str | None:
+        """The op that took most of the time at the lowest load that broke."""
+        broke = [point for point in self.points if not point.holds and not point.is_of_client]
+        lowest = min(broke, key=lambda point: point.load, default=None)
+        return None if lowest is None else lowest.slowest
+
+    def next_load(self, load: Load) -> float:
+        """Return the load of the next trial, below those for which this client is too small."""
+        suspected = suspected_load(self.served) if load is Load.ARRIVALS else None
+        if suspected:
+            return suspected
+        next_load = self.search.next_load(load.first)
+        if self.client_loads:
+            held = max(self.search.held, default=LEAST)
+            next_load = min(next_load, float((held * min(self.client_loads)) ** 0.5))
+        return float(max(round(next_load), 1)) if load is Load.USERS else next_load
+
+    def is_known(self, precision: float) -> bool:
+        """Whether the interval is as narrow as was asked for."""
+        if self.burst is not None:
+            return self.burst.is_within(precision)
+        return not self.ran_out and self.search.is_known(precision)
+
+
+def rank(found: Sequence[Found]) -> list[tuple[Found, Interval | None]]:
+    """Return the targets, the largest capacity first, and how many times theirs the first has."""
+    first, *others = sorted(found, key=_estimate, reverse=True)
+    ratios = [
+        None if None in {first.interval, one.interval} else ratio_of(first.search, one.search)
+        for one in others
+    ]
+    return [(first, None), *zip(others, ratios, strict=True)]
+
+
+def _estimate(one: Found) -> float:
+    interval = one.interval
+    return max(one.search.held, default=0.0) if interval is None else interval.estimate

@@ -1,0 +1,171 @@
+"""One trial: a run or a replay with one load on one target, in a process of its own.
+
+It ends early once it has told on which side of the capacity its load lies. The files are laid out
+by the first trial of a target, and laid out again before each of the others: what the trial before
+left is removed, and every file is written out and read once.
+"""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from replayer.capacity.bucket import Served
+from replayer.capacity.goals import Counts, count_goal
+from replayer.capacity.order import CapacityOrder, Load
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.summarise import LATENCY
+from replayer.run.interruption import Interruption
+from replayer.run.own_command import start_ourselves
+from replayer.run.targets import NamedTarget
+
+__all__ = ["EndedTrial", "Trial", "run_trial", "served_in"]
+
+POLL_S = 0.1
+LOOK_S = 2.0  # chosen: reading a run that goes on takes its client 20 ms
+ENDLESS = ("duration=60s", "iterations=null", "warm_up=0s", "users.ramp_up=0s")
+"""What a scenario says of its own length; the load settles within the trial."""
+MEASURED = frozenset({0, 1, EXIT_INCONCLUSIVE})
+"""Exit codes of runs that have measured."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial."""
+
+    target: NamedTarget
+    load: float
+    seconds: int
+    """How long it is, at most."""
+    users: int
+    folder: Path
+    kept: str | None
+    """The target's folder as an earlier trial left it."""
+
+
+@dataclass(frozen=True)
+class EndedTrial:
+    """What became of a trial."""
+
+    record: RunRecord | None
+    """None: it has measured nothing."""
+    kept: str | None
+    """The target's folder for further trials."""
+    code: int = 0
+    failure: str | None = None
+    """Why it failed."""
+    hint: str = ""
+    """What to do about it."""
+
+
+IsClear = Callable[[Sequence[Counts]], bool]
+
+
+def run_trial(
+    order: CapacityOrder, trial: Trial, is_clear: IsClear, interruption: Interruption
+) -> EndedTrial:
+    """Make a trial."""
+    trial.folder.parent.mkdir(parents=True, exist_ok=True)
+    said = trial.folder.with_suffix(".txt")
+    with said.open("wb") as stderr:
+        process = start_ourselves(_words(order, trial), stderr.fileno())
+        _wait(process, trial, lambda record: is_clear(_counted(order, record)), interruption)
+    code = process.returncode
+    record = load_run(trial.folder) if (trial.folder / "run.json").exists() else None
+    kept = trial.kept or (None if record is None else _kept(trial.target, record))
+    if code in MEASURED and record is not None:
+        return EndedTrial(record, kept, code)
+    text = said.read_text(errors="replace").strip()
+    first, _, more = text.partition("\nhint: ")
+    failure = first.removeprefix("replayer: ") or f"a trial ended with exit code {code}"
+    return EndedTrial(None, kept, code, failure, more)
+
+
+def _words(order: CapacityOrder, trial: Trial) -> list[str]:
+    name = trial.target.name
+    where = ["--target", f"{name}={trial.target.written}", "--keep"]
+    if trial.kept is not None:
+        where = ["--reuse", f"{name}={trial.kept}"]
+    users = trial.users if order.load is Load.ARRIVALS else round(trial.load)
+    return [
+        *(_scenario(order, trial) if order.requests is None else _requests(order, trial)),
+        *("-u", str(users), "-t", f"{trial.seconds}s", "--rounds", "1", "--cache", "warm"),
+        *(*where, "--yes", "--quiet", "-o", str(trial.folder)),
+        *(word for goal in order.goals for word in ("--threshold", goal.text)),
+        *order.words,
+    ]
+
+
+def _scenario(order: CapacityOrder, trial: Trial) -> Iterator[str]:
+    changes = ["arrivals=null"]
+    if order.load is Load.ARRIVALS:
+        arrivals = f"arrivals={{rate: {_rate(trial)}, process: poisson}}"
+        changes = ["users.think_time=null", "users.every=null", arrivals]
+    yield from ("run", order.scenario)
+    for change in (*changes, *ENDLESS):
+        yield from ("--set", change)
+
+
+def _requests(order: CapacityOrder, trial: Trial) -> Iterator[str]:
+    yield from ("replay", order.scenario, "--requests", *(order.requests or ()))
+    if order.load is Load.ARRIVALS:
+        yield from ("--pace", "open", "--rate", _rate(trial))
+
+
+def _rate(trial: Trial) -> str:
+    return f"{trial.load:.6g}/s"
+
+
+def _wait(
+    process: subprocess.Popen[bytes],
+    trial: Trial,
+    is_clear: Callable[[RunRecord], bool],
+    interruption: Interruption,
+) -> None:
+    """Wait for a trial's process; Ctrl-C is handed on, and one that is clear is asked to end."""
+    handed_on, look_at_s = 0, time.monotonic() + trial.seconds / 2
+    while process.poll() is None:
+        if interruption.presses > handed_on:
+            handed_on += 1
+            process.send_signal(signal.SIGINT)
+        elif not handed_on and time.monotonic() > look_at_s:
+            look_at_s = time.monotonic() + LOOK_S
+            record = _so_far(trial.folder)
+            if record is not None and is_clear(record):
+                handed_on = 1
+                process.terminate()
+        time.sleep(POLL_S)
+
+
+def _so_far(folder: Path) -> RunRecord | None:
+    try:
+        return load_run(folder)
+    except ReplayerError:  # it has not begun
+        return None
+
+
+def _counted(order: CapacityOrder, record: RunRecord) -> list[Counts]:
+    return [count_goal(goal, record) for goal in order.goals]
+
+
+def served_in(record: RunRecord, load: float, at_s: float) -> Served:
+    """Return how many transactions succeeded in each interval of a run that began then."""
+    found: dict[tuple[float, float], float] = {}
+    for key, own in record.seconds.items():
+        if key.op == LATENCY and key.is_timed and key.segment.phase == "measured":
+            for start_s, end_s, count in zip(own.start_s, own.end_s, own.count, strict=True):
+                found[start_s, end_s] = found.get((start_s, end_s), 0.0) + count
+    intervals = np.array(sorted(found)).reshape(-1, 2)
+    done = np.array([found[start_s, end_s] for start_s, end_s in intervals])
+    return Served(load, at_s + intervals[:, 0], intervals[:, 1] - intervals[:, 0], done)
+
+
+def _kept(target: NamedTarget, record: RunRecord) -> str | None:
+    folders = [str(path / f"replayer-{record.run.id}") for path in target.paths]
+    return ",".join(folders) if all(map(os.path.isdir, folders)) else None

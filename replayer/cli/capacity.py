@@ -1,0 +1,201 @@
+"""``replayer capacity``: the largest load at which all limits hold, on each target."""
+
+import argparse
+import json
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from replayer.capacity.document import document_of
+from replayer.capacity.flow import find_capacities
+from replayer.capacity.goals import goals_of
+from replayer.capacity.order import CapacityOrder, Load
+from replayer.capacity.page import render_page
+from replayer.capacity.table import render_capacities
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.report.cost import load_prices
+from replayer.report.forms import write_new
+from replayer.report.style import Style
+from replayer.run.options import read_percentage, read_run_time
+from replayer.run.targets import check_place, parse_targets, refuse_aliases
+from replayer.run.watchdog import ask
+from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import Scenario
+from replayer.verdict.threshold import parse_threshold
+
+PARENT = Path("replayer-capacities")
+PRECISIONS = (0.01, 0.5)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "scenario", metavar="SCENARIO", help="a scenario, or a trace with --requests"
+    )
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="a folder on a mount to measure; repeatable",
+    )
+    parser.add_argument(
+        "--threshold",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="a limit on a percentile or a share of errors, such as 'front_page.p95 < 200ms' or "
+        "'front_page.errors < 0.1%%'; repeatable",
+    )
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the scenario; repeatable",
+    )
+    parser.add_argument(
+        "--requests",
+        nargs="*",
+        metavar="LABEL",
+        help="replay the requests of a trace, which then stands for SCENARIO: the LABELs named, or "
+        "LABEL=WEIGHT to change their shares (default: all, as often as recorded)",
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        metavar="N",
+        help="number of worker processes on this machine (-1: one for each CPU)",
+    )
+    _add_search_arguments(parser)
+    _add_result_arguments(parser)
+
+
+def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--by",
+        choices=[load.value for load in Load],
+        default=Load.ARRIVALS.value,
+        help="what is searched for: arrivals a second, whatever became of those before (default), "
+        "or users that wait and think as the scenario says",
+    )
+    parser.add_argument(
+        "--precision",
+        type=partial(read_percentage, bounds=PRECISIONS, example="5%"),
+        default=0.05,
+        metavar="PERCENT",
+        help="end when each capacity is known so well (default: 5%%)",
+    )
+    parser.add_argument(
+        "--budget",
+        type=read_run_time,
+        default=15 * 60,
+        metavar="TIME",
+        help="time for all trials together, at most (default: 15m)",
+    )
+    parser.add_argument(
+        "-u",
+        "--users",
+        type=int,
+        choices=range(1, 10_001),
+        default=64,
+        metavar="N",
+        help="threads that serve the arrivals, at first (default: %(default)s)",
+    )
+
+
+def _add_result_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write one HTML page with curves to a new file"
+    )
+    parser.add_argument(
+        "--prices",
+        type=Path,
+        metavar="FILE",
+        help="your prices, in YAML as for 'replayer cost': a month at the capacity, and a million "
+        "page views",
+    )
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help=f"folder of the trials (default: new, in ./{PARENT})",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Make the trials, and show what was found."""
+    order = _order(arguments)
+    found = find_capacities(order)
+    if arguments.json:
+        print(json.dumps(document_of(order, found), indent=2))
+    else:
+        print(render_capacities(order, found, Style.of(sys.stdout)), end="")
+    if arguments.html is not None:
+        write_new(arguments.html, render_page(order, found))
+    print(f"trials: {order.output}", file=sys.stderr)
+    return 0 if all(one.is_known(order.precision) for one in found) else EXIT_INCONCLUSIVE
+
+
+def _order(arguments: argparse.Namespace) -> CapacityOrder:
+    """Check what is asked for, before any trial.
+
+    Raises:
+        ReplayerError: It cannot be meant.
+    """
+    for option in ("target", "threshold"):
+        if not getattr(arguments, option):
+            raise ReplayerError(f"no --{option} is given", hint="see replayer capacity --help")
+    thresholds = [parse_threshold(text, "--threshold") for text in arguments.threshold]
+    goals = goals_of(thresholds)
+    if arguments.requests is None:
+        _refuse_roles(load_scenario(arguments.scenario, arguments.changes))
+    targets = parse_targets(arguments.target)
+    for target in targets:
+        for path in target.paths:
+            ask(path, partial(check_place, target, path))
+    ask(targets[0].paths[0], partial(refuse_aliases, targets))
+    output = arguments.output or PARENT / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    for option, path in (("-o", output), ("--html", arguments.html)):
+        if path is not None and path.exists():
+            raise ReplayerError(f"{option} {path}: exists", hint="name a new one")
+    return CapacityOrder(
+        scenario=arguments.scenario,
+        requests=arguments.requests,
+        targets=targets,
+        goals=goals,
+        load=Load(arguments.by),
+        precision=arguments.precision,
+        budget_s=arguments.budget,
+        users=arguments.users,
+        words=_more_words(arguments),
+        prices=None if arguments.prices is None else load_prices(arguments.prices),
+        output=output.absolute(),
+        quiet=arguments.quiet or arguments.json,
+    )
+
+
+def _more_words(arguments: argparse.Namespace) -> list[str]:
+    """Return the words that all trials have.
+
+    Raises:
+        ReplayerError: A trace cannot be changed.
+    """
+    if arguments.requests is not None and arguments.changes:
+        message = f"--set {arguments.changes[0]} has no effect: --requests replays a trace"
+        raise ReplayerError(message, hint="leave it out")
+    words = [word for change in arguments.changes for word in ("--set", change)]
+    if arguments.processes is not None:
+        words += ["--processes", str(arguments.processes)]
+    return words
+
+
+def _refuse_roles(scenario: Scenario) -> None:
+    if scenario.roles:
+        message = f"{scenario.name}: its users have roles, and wait for each other"
+        raise ReplayerError(message, hint="a load needs transactions that begin on their own")

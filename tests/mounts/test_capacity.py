@@ -1,0 +1,63 @@
+"""Capacities of a mount that queues, which theory knows, and of the mounts of a fleet."""
+
+import json
+import math
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.shell import Shell, make_shell
+from tests.mounts.machine import CannotError
+from tests.mounts.passing import Passing, passing
+
+pytestmark = pytest.mark.mounts
+
+SERVICE_S = 0.002
+LIMIT_S = 0.02
+SHARE = 0.05
+CAPACITY = 1 / SERVICE_S - math.log(1 / SHARE) / LIMIT_S
+"""Of one server with exponential service: times are exponential, with rate 1/S - load (M/M/1)."""
+SCENARIO = """
+name: sync
+about: One call that waits.
+users: {count: 64}
+duration: 10s
+datasets:
+  files: {files: 64, sizes: 4KiB}
+mix: {sync: 1}
+transactions:
+  sync: [open: {from: files, pick: own, flags: [wronly]}, fsync, close]
+"""
+
+
+@pytest.fixture
+def queue(stack: ExitStack, home: Path) -> Passing:
+    try:
+        place = passing(stack, home / "place")
+    except CannotError as error:
+        pytest.skip(str(error))
+    place.suffer(fsync={"queue": {"servers": 1, "mean_s": SERVICE_S, "law": "exponential"}})
+    return place
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    (tmp_path / "sync.yaml").write_text(SCENARIO)
+    return make_shell(tmp_path)
+
+
+def test_the_capacity_of_a_mount_that_queues_is_what_theory_says(
+    queue: Passing, shell: Shell
+) -> None:
+    limits = ("--threshold", f"sync.p95 < {LIMIT_S * 1e3:.0f}ms")
+    done = shell.run(
+        *("capacity", "sync.yaml", "--target", f"queue={queue.mount}", *limits),
+        *("--precision", "10%", "--budget", "200s", "--json"),
+    )
+    assert done.code == 0, done.err
+    (found,) = json.loads(done.out)["targets"]
+    capacity = found["capacity"]
+    assert capacity["estimate"] == pytest.approx(CAPACITY, rel=0.1)
+    assert found["slowest_op"] == "fsync"
+    assert list(queue.mount.iterdir()) == []
