@@ -4,11 +4,10 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from tests.behaviour.shell import Shell
+from tests.behaviour.shell import Shell, Until
 
 LINKS = """
 import ctypes, os
@@ -68,7 +67,13 @@ def test_a_file_that_is_written_without_a_name_and_linked_is_replayed(shell: She
     assert trace["blind_spots"] == {}
 
 
-def test_what_a_process_does_with_files_that_had_been_removed_is_replayed(shell: Shell) -> None:
+def logged_bytes(home: Path) -> int:
+    return sum(log.stat().st_size for log in home.glob(".trace.capture-*/log*"))
+
+
+def test_what_a_process_does_with_files_that_had_been_removed_is_replayed(
+    shell: Shell, until: Until
+) -> None:
     (shell.home / "root").mkdir()
     words = [sys.executable, "-c", SERVER]
     with subprocess.Popen(words, cwd=shell.home, stdout=subprocess.PIPE) as server:
@@ -76,7 +81,7 @@ def test_what_a_process_does_with_files_that_had_been_removed_is_replayed(shell:
         assert server.stdout.readline() == b"ready\n"
         pid = str(server.pid)
         capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", pid)
-        time.sleep(3)
+        until(lambda: logged_bytes(shell.home) > 20_000)  # several turns of the server
         capturing.send_signal(signal.SIGINT)
         _, err = capturing.communicate(timeout=60)
         server.kill()

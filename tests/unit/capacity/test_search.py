@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from replayer.capacity.goals import Counts, Goal, settling_s
 from replayer.capacity.order import CapacityOrder, Load
@@ -66,6 +67,7 @@ def test_the_capacity_of_a_queue_is_what_theory_says() -> None:
     )  # three targets in a quarter of an hour
 
 
+@pytest.mark.nightly
 def test_two_equal_queues_are_not_told_apart() -> None:
     searches = [found(seed)[0] for seed in range(20, 40)]
     ratios = [ratio_of(*pair) for pair in zip(searches[::2], searches[1::2], strict=True)]
@@ -76,7 +78,7 @@ def test_a_queue_that_becomes_slower_has_moved_and_another_has_not() -> None:
     moved = found(1, (SERVICE_S, SERVICE_S * 2))[0].moved
     assert moved is not None
     assert moved.before.estimate > 1.5 * moved.after.estimate
-    assert sum(found(seed)[0].moved is not None for seed in range(10)) <= 1
+    assert sum(found(seed)[0].moved is not None for seed in range(3)) == 0
 
 
 def test_a_load_grows_and_shrinks_until_it_is_known_from_both_sides() -> None:
