@@ -150,7 +150,9 @@ class Search:
         return near >= LEAST_NEAR and self.is_bracketed and self.interval.is_within(precision)
 
     def weakest(self) -> Goal:
-        """Return the goal that is the first to break."""
+        """Return the goal that is the first to break; any of them before the first trial."""
+        if not self.trials:
+            return self.goals[0]
         estimates = [_quantile(self._tail(place, self._begin), 1 / 2) for place in self._places]
         return self.goals[int(np.argmin(estimates))]
 

@@ -108,6 +108,7 @@ def test_a_trial_is_clear_when_nearly_none_or_all_are_bad_and_there_are_enough_o
 def test_the_goal_that_breaks_first_is_named_and_decides() -> None:
     tail = Goal("view.p99 < 1s", Subject("view"), "transaction", 0.01, 1e9)
     search = Search([GOAL, tail])
+    assert search.weakest() == GOAL
     for load, bad, worse in ((10.0, 0, 0), (20.0, 10, 40), (40.0, 60, 90), (15.0, 2, 10)):
         ended = np.full(10, 100.0)
         search.learn(load, [Counts(ended, np.full(10, float(count))) for count in (bad, worse)])
