@@ -131,13 +131,14 @@ class _Flow:
         holds = search.holds(counts)
         served = [count_served(goal, record) for goal in goals]
         is_short = self._order.load is Load.ARRIVALS and not holds and search.holds(served)
-        if is_short and one.users < MOST_USERS:
+        is_saturated = health is not None and saturated(health)
+        if is_short and not is_saturated and one.users < MOST_USERS:
             # The target served in time those that it was asked for: there were too few to ask.
             one.users = min(one.users * MORE_USERS, MOST_USERS)
             self._remove([one])  # it is laid out for as many users as there were
             self._say(one, load, f"all threads were busy; {one.users:,} from now on")
             return
-        is_of_client = is_short or (not holds and health is not None and saturated(health))
+        is_of_client = not holds and (is_short or is_saturated)
         if not is_of_client:
             search.learn(load, counts)
             one.served.append(served_in(record, load, at_s))

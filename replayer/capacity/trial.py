@@ -160,7 +160,8 @@ def served_in(record: RunRecord, load: float, at_s: float) -> Served:
     for key, own in record.seconds.items():
         if key.op == LATENCY and key.is_timed and key.segment.phase == "measured":
             for start_s, end_s, count in zip(own.start_s, own.end_s, own.count, strict=True):
-                found[start_s, end_s] = found.get((start_s, end_s), 0.0) + count
+                if end_s > start_s:  # the last one may have no length
+                    found[start_s, end_s] = found.get((start_s, end_s), 0.0) + count
     intervals = np.array(sorted(found)).reshape(-1, 2)
     done = np.array([found[start_s, end_s] for start_s, end_s in intervals])
     return Served(load, at_s + intervals[:, 0], intervals[:, 1] - intervals[:, 0], done)
