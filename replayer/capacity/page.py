@@ -1,6 +1,7 @@
 """The result of a search as one HTML page that needs no network: the answer, then the curves."""
 
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any
 
 from replayer.capacity.found import Found, rank
@@ -52,9 +53,8 @@ def draw_curve(order: CapacityOrder, one: Found) -> Chart | None:
 
     The capacity is a band: where it lies with 95 %.
     """
-    points = sorted(
-        (point.load, point.transaction.latency) for point in one.points if point.transaction
-    )
+    measured = ((point.load, point.transaction) for point in one.points if point.transaction)
+    points = sorted(((load, found.latency) for load, found in measured), key=itemgetter(0))
     times = [time for _, latency in points for _, time in _times(latency)]
     if not times:
         return None
