@@ -21,9 +21,8 @@ from replayer.errors import OutsideError, ReplayerError, in_one_line
 from replayer.measure.health import saturated
 from replayer.measure.record import RunRecord
 from replayer.measure.summarise import summarise
-from replayer.measure.summary import RoundSummary, TransactionSummary
+from replayer.measure.summary import WAITS, RoundSummary, TransactionSummary
 from replayer.measure.units import format_about, format_share
-from replayer.ops import names_where
 from replayer.run.interruption import Interruption, Level
 from replayer.run.own_command import start_ourselves
 
@@ -31,7 +30,6 @@ __all__ = ["find_capacities"]
 
 MORE_USERS = 4  # chosen: from 64 to 4,096 in three trials
 MOST_USERS = 10_000  # as -u
-WAITING_CALLS = names_where(lambda op: "wait" in op.flags)
 START_S = 3.0  # measured: starts a program, and finds files that are laid out
 POLL_S = 0.1
 WRONG = ReplayerError.exit_code
@@ -204,8 +202,6 @@ def _transaction(measured: RoundSummary, name: str) -> TransactionSummary | None
 
 def _slowest(transaction: TransactionSummary) -> str | None:
     times = {
-        op.op: op.count * (op.time.mean_ns or 0.0)
-        for op in transaction.ops
-        if op.op not in WAITING_CALLS
+        op.op: op.count * (op.time.mean_ns or 0.0) for op in transaction.ops if op.op not in WAITS
     }
     return max(times, key=lambda op: times[op]) if times else None

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from replayer.errors import ReplayerError
 from replayer.measure.hlog import CANCELLED, Key, Slices, bin_ns, read_slices
 from replayer.measure.record import RunRecord
-from replayer.measure.summarise import LAG, LATENCY, SERVICE
+from replayer.measure.summarise import LATENCY, PARTS, SERVICE
 from replayer.verdict.threshold import Subject, Threshold
 
 __all__ = ["Counts", "Goal", "count_goal", "count_served", "goals_of", "settling_s"]
@@ -23,7 +23,6 @@ MOST_PARTS = 10
 SETTLING, SETTLING_LIMITS = 0.2, 50
 """Before a load has filled the queues so much of a trial passes, and at most so many limits.
 Measured with a queue: 10 times what it remembers."""
-TIMES = {"latency": LATENCY, "service": SERVICE, "lag": LAG}
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ def _goal(threshold: Threshold) -> Goal:
         )
     if metric.kind == "errors":
         return Goal(threshold.text, subject, LATENCY, threshold.limit, None)
-    row = TIMES[metric.part]
+    row = PARTS[metric.part]
     return Goal(threshold.text, subject, row, 1 - (metric.percent or 0) / 100, threshold.limit)
 
 
@@ -97,7 +96,7 @@ def count_served(goal: Goal, record: RunRecord) -> Counts:
 
     Where this keeps a goal that ``count_goal`` breaks, transactions waited for a free user.
     """
-    row = SERVICE if goal.row in TIMES.values() else goal.row
+    row = SERVICE if goal.row in PARTS.values() else goal.row
     return _count(goal, record, row, of_unbegun=0)
 
 

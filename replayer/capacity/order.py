@@ -7,7 +7,7 @@ from pathlib import Path
 
 from replayer.capacity.goals import Goal
 from replayer.capacity.search import Interval
-from replayer.measure.units import format_number
+from replayer.measure.units import format_many, format_number
 from replayer.report.cost import Prices
 from replayer.run.targets import NamedTarget
 
@@ -36,7 +36,7 @@ class Load(Enum):
         """Return a load in words: ``212/s``, ``64 users``."""
         if self is Load.ARRIVALS:
             return f"{format_number(load)}/s"
-        return f"{round(load):,} {'user' if round(load) == 1 else 'users'}"
+        return format_many(round(load), "user")
 
     def between(self, interval: Interval) -> str:
         """Return an interval in words: ``212/s (198 to 221)``."""

@@ -18,8 +18,8 @@ from replayer.report.cost import load_prices
 from replayer.report.forms import write_new
 from replayer.report.style import Style
 from replayer.run.options import read_percentage, read_run_time
-from replayer.run.targets import check_place, parse_targets, refuse_aliases
-from replayer.run.watchdog import ask
+from replayer.run.targets import parse_targets
+from replayer.run.watchdog import check_targets
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario
 from replayer.verdict.threshold import parse_threshold
@@ -156,10 +156,7 @@ def _order(arguments: argparse.Namespace) -> CapacityOrder:
     if arguments.requests is None:
         _refuse_roles(load_scenario(arguments.scenario, arguments.changes))
     targets = parse_targets(arguments.target)
-    for target in targets:
-        for path in target.paths:
-            ask(path, partial(check_place, target, path))
-    ask(targets[0].paths[0], partial(refuse_aliases, targets))
+    check_targets(targets)
     output = arguments.output or PARENT / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     for option, path in (("-o", output), ("--html", arguments.html)):
         if path is not None and path.exists():

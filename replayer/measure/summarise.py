@@ -58,6 +58,8 @@ def _verified_after(record: RunRecord) -> frozenset[str]:
 LATENCY = "transaction"
 SERVICE = "transaction.service"
 LAG = "transaction.lag"
+PARTS = {"latency": LATENCY, "service": SERVICE, "lag": LAG}
+"""The rows of a transaction's times, by the words of thresholds."""
 EVENT_LAG = "event.lag"
 OUTSIDE = "-"  # the transaction of ops that belong to none
 

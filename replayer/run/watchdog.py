@@ -9,7 +9,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -17,7 +18,13 @@ from replayer.errors import ReplayerError
 from replayer.measure.units import NS_PER_S
 from replayer.run.interruption import Interruption, Level
 from replayer.run.progress import Hang
-from replayer.run.targets import MountError, explain
+from replayer.run.targets import (
+    MountError,
+    NamedTarget,
+    check_place,
+    explain,
+    refuse_aliases,
+)
 from replayer.supervisor import give_up_on
 
 R = TypeVar("R")
@@ -58,6 +65,19 @@ def ask(path: Path, call: Callable[[], R], interruption: Interruption | None = N
     if isinstance(error, REFUSED):
         raise refusal_of(path, error) from error
     raise error
+
+
+def check_targets(targets: Sequence[NamedTarget]) -> None:
+    """Look at targets before anything is made on them.
+
+    Raises:
+        ReplayerError: One cannot be meant, cannot be used or does not answer, or two are the same.
+    """
+    for target in targets:
+        for path in target.paths:
+            ask(path, partial(check_place, target, path))
+    if len(targets) > 1:
+        ask(targets[0].paths[0], partial(refuse_aliases, targets))
 
 
 REFUSED = (OSError, ValueError, RuntimeError)

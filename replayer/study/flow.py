@@ -31,8 +31,8 @@ from replayer.report.style import Style, fold
 from replayer.run.interruption import Interruption, Level
 from replayer.run.own_command import start_ourselves
 from replayer.run.schedule import default_rounds
-from replayer.run.targets import check_place, parse_targets, refuse_aliases
-from replayer.run.watchdog import ask
+from replayer.run.targets import parse_targets
+from replayer.run.watchdog import check_targets
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.shipped import shipped_scenarios
 from replayer.study.journal import (
@@ -318,12 +318,7 @@ def _check(study: Study, words: Sequence[str]) -> None:
         (file,) = load_jobs([job])
         if program is not None:
             check_values(program, file)
-    targets = parse_targets(words)
-    for target in targets:
-        for path in target.paths:
-            ask(path, partial(check_place, target, path))
-    if len(targets) > 1:
-        ask(targets[0].paths[0], partial(refuse_aliases, targets))
+    check_targets(parse_targets(words))
 
 
 def _play(journal: Journal, study: Study, *, quiet: bool) -> None:

@@ -17,7 +17,7 @@ from replayer.measure.facts import Frozen
 from replayer.measure.health import is_of_the_client
 from replayer.measure.record import RunRecord
 from replayer.measure.run import Outcome
-from replayer.measure.summarise import Of, samples_of, unfinished_of
+from replayer.measure.summarise import PARTS, Of, samples_of, unfinished_of
 from replayer.measure.summary import (
     Performance,
     Summary,
@@ -517,10 +517,7 @@ def _of(threshold: Threshold, target: TargetSummary) -> Of:
         return Of(target.index, subject.name, subject.op)
     if find_transaction(target, subject.name) is None:
         return Of(target.index, None, subject.name)
-    return Of(target.index, subject.name, _PARTS[threshold.metric.part])
-
-
-_PARTS = {"latency": "transaction", "service": "transaction.service", "lag": "transaction.lag"}
+    return Of(target.index, subject.name, PARTS[threshold.metric.part])
 
 
 _COMPARES: dict[str, Callable[[float, float], bool]] = {
