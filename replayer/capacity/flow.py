@@ -54,6 +54,9 @@ def find_capacities(order: CapacityOrder) -> list[Found]:
     finally:
         flow.clean()
         flow.interruption.unwatch()
+    for one in found:
+        if flow.interruption.level > Level.NONE and not one.points and one.failure is None:
+            one.failure = "interrupted before its first trial ended"
     return found
 
 
