@@ -1,5 +1,6 @@
 """Starting, stopping, breaking off: always in bounded time, with nothing lost."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -20,6 +21,15 @@ FOREVER_NS = 2**62
 
 def outcomes(engine: Engine, op: str) -> dict[str, int]:
     return {row.outcome: row.histogram.count for row in engine.totals() if row.op == op}
+
+
+def opened(path: Path) -> int:
+    """How many descriptors of this process are of a file."""
+    found = 0
+    for number in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # one that is closed meanwhile
+            found += Path(f"/proc/self/fd/{number}").readlink() == path
+    return found
 
 
 def lock_steps(drafts: Drafts) -> list[dict[str, Any]]:
@@ -154,7 +164,8 @@ def test_a_cancelled_user_leaves_a_lock_it_waits_for(
         fcntl.flock(file, fcntl.LOCK_EX)
         engine.begin_segment(0, 0, 0)
         engine.start_user(0)
-        time.sleep(0.05)
+        until(lambda: opened(Path(sandbox.path, "files/lock")) == 1 + 1)
+        time.sleep(0.05)  # from there it is on its way to the lock
         engine.cancel_user(0)
         until(lambda: engine.running_users() == 0)
     assert engine.end_segment(0) == []
@@ -174,8 +185,8 @@ def test_a_segment_ends_although_users_wait_for_locks(
     with Path(sandbox.path, "files/lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         engine.begin_segment(0, 0, 0)
-        time.sleep(0.05)
-        assert engine.end_segment(50_000_000) == [], "nobody was given up on"
+        until(lambda: opened(Path(sandbox.path, "files/lock")) == 1 + 4)
+        assert engine.end_segment(5_000_000_000) == [], "nobody was given up on"
     assert outcomes(engine, "transaction") == {"cancelled": 4}
     engine.begin_segment(0, 1, 0)
     until(lambda: engine.busy_users() == 0)
@@ -186,12 +197,13 @@ def test_a_segment_ends_although_users_wait_for_locks(
 def test_everybody_is_interrupted_at_once(
     drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
 ) -> None:
-    steps = [{"do": "think", "time": MINUTE}]
+    Path(sandbox.path, "files").mkdir()
+    steps = [drafts.name(0, "x"), drafts.open_new(0), {"do": "think", "time": MINUTE}]
     engine = make(drafts.plan(steps, stop=FOREVER), sandbox)
     engine.begin_segment(0, 0, 0)
     for user in range(20):
         engine.start_user(user)
-    time.sleep(0.05)
+    until(lambda: opened(Path(sandbox.path, "files/x")) == 20)
     engine.interrupt()
     until(lambda: engine.running_users() == 0)
     assert engine.end_segment(0) == []
