@@ -14,7 +14,7 @@ from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.drift import find_first_touches
 from replayer.analysis.finding import Analysis, Modes, Unfinished
 from replayer.analysis.silence import find_silences
-from replayer.analysis.slots import IntervalSeries, chart_series
+from replayer.analysis.slots import IntervalSeries, chart_series, leading
 from replayer.analysis.steps import find_changes, worth
 from replayer.analysis.works import find_modes
 from replayer.measure.hlog import CANCELLED
@@ -34,7 +34,7 @@ _SAMPLED = (
 def _find_shortages(record: RunRecord, series: Sequence[IntervalSeries]) -> Iterator[str]:
     """Yield a sentence for each number of data that searches need and subjects do not have."""
     names = {target.index: target.name for target in record.run.targets}
-    subjects = {_name(one, names): one for one in _subjects(series) if one.counts.size}
+    subjects = {_name(one, names): one for one in leading(series) if one.counts.size}
     if not subjects:
         yield "not enough data to look for anything: nothing was measured"
         return
@@ -44,12 +44,6 @@ def _find_shortages(record: RunRecord, series: Sequence[IntervalSeries]) -> Iter
     yield from _sentences(_OVER_ALL, intervals, "intervals with samples")
     yield from _sentences(_IN_A_ROUND, longest, "intervals in a round")
     yield from _sentences(_SAMPLED, samples, "samples")
-
-
-def _subjects(series: Sequence[IntervalSeries]) -> Iterator[IntervalSeries]:
-    """Yield the transactions; of a target without any, its ops."""
-    led = {one.target for one in series if one.kind == "transaction"}
-    yield from (one for one in series if one.kind == "transaction" or one.target not in led)
 
 
 def _name(series: IntervalSeries, names: Mapping[int, str]) -> str:

@@ -52,18 +52,44 @@ LEAST_FACTOR = 1.25  # chosen: a quarter over the whole run
 CRITICAL = 6.0
 """Chosen: standard deviations. 16,000 simulated series of noise without drift (normal, Pareto, two
 groups, spikes, autoregressive up to 0.9; 30 and 120 values long) gave no alarm."""
+SURE = 2.576
+"""Standard deviations of the interval of a slope: 99 %. Of 400 simulated series of each of 9 kinds
+of noise (30, 60, 240 values long; autoregressive up to 0.95) it lay above 10 % for at most 3 of 100
+without a drift, and below 10 % for at most 3 of 100 with one of 20 %."""
 
 
 @dataclass(frozen=True)
 class Slope:
-    """The two ends of the line through a series."""
+    """The line through a series: its two ends, and how sure it rises or falls."""
 
     begin: float
     end: float
+    low: float
+    """The factor between the ends is at least this, and at most ``high``."""
+    high: float
+    score: float
+    """How many standard deviations Kendall's S is from that of no slope."""
+
+    @property
+    def factor(self) -> float:
+        """The end to the begin: above 1 is slower."""
+        return self.end / self.begin
 
 
 def find_slope(values: Floats) -> Slope | None:
     """Return the line of a series that drifts; None for one that does not."""
+    slope = measure_slope(values)
+    if slope is None or abs(np.log(slope.factor)) < np.log(LEAST_FACTOR):
+        return None
+    return slope if slope.score >= CRITICAL else None
+
+
+def measure_slope(values: Floats) -> Slope | None:
+    """Return the line of a series, whether it drifts or not; None for one that is too short.
+
+    The interval is Sen's, of the ranked slopes between all pairs of values ('Estimates of the
+    regression coefficient based on Kendall's tau', JASA 1968).
+    """
     if values.size < SHORTEST:
         return None
     logs = np.log(np.maximum(values, np.finfo(np.float64).tiny))
@@ -72,16 +98,20 @@ def find_slope(values: Floats) -> Slope | None:
     steps = np.arange(logs.size)
     first, second = np.triu_indices(logs.size, 1)
     rises = logs[second] - logs[first]
-    slope = float(np.median(rises / (second - first)))
-    change = slope * (logs.size - 1)
-    if abs(change) < np.log(LEAST_FACTOR):
-        return None
+    slopes = np.sort(rises / (second - first))
+    slope = float(np.median(slopes))
     rest = logs - slope * steps
-    score = abs(float(np.sign(rises).sum())) / _deviation(logs.size, _autocorrelation(rest))
-    if score < CRITICAL:
-        return None
-    middle = float(np.median(rest))
-    return Slope(float(np.exp(middle)), float(np.exp(middle + change)))
+    deviation = _deviation(logs.size, _autocorrelation(rest))
+    beyond = int((slopes.size - SURE * deviation) / 2)
+    low, high = slopes[[beyond, -1 - beyond]] if beyond >= 0 else (-np.inf, np.inf)
+    middle, length = float(np.median(rest)), logs.size - 1
+    return Slope(
+        begin=float(np.exp(middle)),
+        end=float(np.exp(middle + slope * length)),
+        low=float(np.exp(low * length)),
+        high=float(np.exp(high * length)),
+        score=abs(float(np.sign(rises).sum())) / deviation,
+    )
 
 
 def _deviation(size: int, autocorrelation: float) -> float:

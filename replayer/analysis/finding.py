@@ -9,6 +9,8 @@ from typing import Literal
 from replayer.measure.facts import Frozen
 
 Kind = Literal["transaction", "op"]
+CLIFF_FACTOR = 2.0
+"""Chosen: a step to more than twice the latency is called a cliff."""
 
 
 class Step(Frozen):
@@ -39,6 +41,11 @@ class Step(Frozen):
     """False: it came with the last few samples, so that nobody knows whether it stays."""
     ops: tuple[str, ...]
     """Of a transaction: the ops that changed at the same time."""
+
+    @property
+    def is_cliff(self) -> bool:
+        """Whether it made much slower."""
+        return self.direction == "slower" and self.factor >= CLIFF_FACTOR
 
 
 class Drift(Frozen):

@@ -88,6 +88,12 @@ def chart_series(record: RunRecord) -> tuple[IntervalSeries, ...]:
     )
 
 
+def leading(series: Sequence[IntervalSeries]) -> Iterator[IntervalSeries]:
+    """Yield the transactions; of a target without any, its ops."""
+    led = {one.target for one in series if one.kind == "transaction"}
+    yield from (one for one in series if one.kind == "transaction" or one.target not in led)
+
+
 def _together(keys: Sequence[Key]) -> Iterator[tuple[Kind, str, Key]]:
     for key in keys:
         if key.op == LATENCY:

@@ -9,7 +9,7 @@ logarithms, in which heavy tails are light.
 it. An op that changes alone is reported if it takes a notable part of the time.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -275,6 +275,26 @@ def worth(series: Sequence[IntervalSeries]) -> Iterator[IntervalSeries]:
             yield one
 
 
+AT_ONCE_S = 3.0
+"""Chosen: steps of several transactions that near to each other have one cause."""
+
+
+def steps_at_once(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Yield steps that came together, the largest first: of one target, direction and time."""
+    rest = list(steps)
+    while rest:
+        first = rest[0]
+        together = [
+            step
+            for step in rest
+            if step.target == first.target
+            and step.direction == first.direction
+            and abs(step.at_s - first.at_s) <= AT_ONCE_S
+        ]
+        rest = [step for step in rest if step not in together]
+        yield sorted(together, key=lambda step: -step.factor)
+
+
 def _step(record: RunRecord, series: IntervalSeries, shifts: Sequence[Shift], number: int) -> Step:
     shift = shifts[number]
     until = shifts[number + 1].index if number + 1 < len(shifts) else series.counts.size
@@ -320,7 +340,7 @@ def _drifts(record: RunRecord, series: IntervalSeries) -> Iterator[Drift]:
             kind=series.kind,
             from_ns=slope.begin,
             to_ns=slope.end,
-            factor=slope.end / slope.begin,
+            factor=slope.factor,
             over_s=float(series.lengths_s.sum()),
         )
 

@@ -41,6 +41,7 @@ Kind = Literal[
     "begun late",
     "measured longer",
     "no calls",
+    "ends in a cliff",
     "other",
 ]
 

@@ -19,10 +19,12 @@ from replayer.ops import TO_THE_END
 from replayer.report.answer import answer
 from replayer.report.decision import say_ended
 from replayer.report.document import Document, Incident
+from replayer.report.findings import cliff_warnings
 from replayer.report.ranking import ALL, rank
 from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.report.server import find_server_requests
 from replayer.verdict.judgement import judge
+from replayer.verdict.threshold import parse_threshold
 
 _MOST_INCIDENTS = 10  # of each kind and target: chosen, what a person reads
 
@@ -36,6 +38,8 @@ def compose(record: RunRecord) -> Document:
     run = record.run
     summary = summarise(record)
     ranking, verdict = rank(record, summary), judge(record, summary)
+    analysis = analyse(record, summary)
+    thresholds = (parse_threshold(each.text, each.source) for each in run.thresholds)
     return Document.made_of(
         dict(run),
         verdict=verdict,
@@ -50,6 +54,7 @@ def compose(record: RunRecord) -> Document:
             *pacing_warnings(run.load, summary, run.health),
             *schedule_warnings(run.replay, summary),
             *_recorded_warnings(record),
+            *cliff_warnings(analysis.steps, thresholds),
         ),
         lost=record.losses,
         summary=summary,
@@ -57,7 +62,7 @@ def compose(record: RunRecord) -> Document:
         finds_ends=tuple(_finds_ends(record, summary)),
         ranking=ranking.figures,
         unranked=ranking.unranked,
-        analysis=analyse(record, summary),
+        analysis=analysis,
         server=tuple(find_server_requests(record, summary)),
         incidents=tuple(_chosen(record)),
     )

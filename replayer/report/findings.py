@@ -3,11 +3,12 @@
 Worst first. Words only; what is found is worked out in the analysis.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from replayer.analysis.finding import (
+    CLIFF_FACTOR,
     Acknowledged,
     Analysis,
     Between,
@@ -20,6 +21,8 @@ from replayer.analysis.finding import (
     Tail,
     Unfinished,
 )
+from replayer.analysis.steps import steps_at_once
+from replayer.measure.health import RunWarning
 from replayer.measure.units import (
     format_bytes,
     format_count,
@@ -28,14 +31,9 @@ from replayer.measure.units import (
     format_many,
     format_share,
     format_time_ns,
+    format_times,
 )
-
-CLIFF_FACTOR = 2.0
-"""Chosen: a step to more than twice the latency is called a cliff."""
-
-
-AT_ONCE_S = 3.0
-"""Chosen: steps of several transactions that near to each other have one cause."""
+from replayer.verdict.threshold import Subject, Threshold
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Sentence:
 
 def sentences(analysis: Analysis) -> Iterator[Sentence]:
     """Yield every finding, worst first."""
-    yield from map(_steps, _at_once(analysis.steps))
+    yield from map(_steps, steps_at_once(analysis.steps))
     yield from map(_unfinished, analysis.unfinished)
     yield from map(_silence, analysis.silences)
     yield from map(_drift, analysis.drifts)
@@ -62,6 +60,31 @@ def sentences(analysis: Analysis) -> Iterator[Sentence]:
     yield from _outliers(analysis.outliers)
     yield from map(_between, analysis.between)
     yield from (found for tail in analysis.tails for found in _tail(tail))
+
+
+def cliff_warnings(steps: Sequence[Step], thresholds: Iterable[Threshold]) -> Iterator[RunWarning]:
+    """Warn of targets that end in a cliff, unless a threshold on cliffs judges that."""
+    limits = [each for each in thresholds if each.metric.kind == "cliff"]
+    for target in dict.fromkeys(step.target for step in steps):
+        stated = [each.subject for each in limits if each.target in {None, target}]
+        turns = [step for step in steps if step.target == target and _is_turn(step)]
+        last = {(step.kind, step.subject): step for step in turns}
+        ends = [
+            step
+            for step in last.values()
+            if step.is_cliff and None not in stated and Subject(step.subject) not in stated
+        ]
+        for step in sorted(ends, key=lambda step: -step.factor)[:1]:
+            yield RunWarning(
+                kind="ends in a cliff",
+                message=f"{target} ends in a cliff ({step.subject} {format_times(step.factor)})",
+                hint="'cliff == 0' would fail it",
+            )
+
+
+def _is_turn(step: Step) -> bool:
+    """Whether a cliff begins or ends with it."""
+    return step.is_cliff or step.direction == "faster"
 
 
 def nothing_found(analysis: Analysis) -> str:
@@ -80,27 +103,10 @@ def acknowledgements(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield target, f"{', '.join(transactions)}: {text}"
 
 
-def _at_once(steps: Sequence[Step]) -> Iterator[list[Step]]:
-    """Yield steps that came together: of one target, one direction and one time."""
-    rest = list(steps)
-    while rest:
-        first = rest[0]
-        together = [
-            step
-            for step in rest
-            if step.target == first.target
-            and step.direction == first.direction
-            and abs(step.at_s - first.at_s) <= AT_ONCE_S
-        ]
-        rest = [step for step in rest if step not in together]
-        yield sorted(together, key=lambda step: -step.factor)
-
-
 def _steps(steps: Sequence[Step]) -> Sentence:
     first = steps[0]
     slower = first.direction == "slower"
-    cliff = slower and first.factor >= CLIFF_FACTOR
-    label = "cliff" if cliff else "step" if slower else "recovery"
+    label = "cliff" if first.is_cliff else "step" if slower else "recovery"
     moved = f", after {format_bytes(first.bytes_before)} moved" if first.bytes_before else ""
     stays = f"for {format_duration(first.lasted_s)}"
     if not first.settled:

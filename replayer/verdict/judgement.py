@@ -36,6 +36,7 @@ from replayer.measure.units import (
 )
 from replayer.measure.verification import Verification
 from replayer.verdict.reasons import breakages_among, find_reasons, say_breakages
+from replayer.verdict.steadiness import Steadiness
 from replayer.verdict.threshold import (
     AS_RECORDED,
     DEFAULT,
@@ -208,7 +209,13 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         for target in summary.targets
         for own in _narrowed(threshold, target, thresholds)
     ]
-    limits = tuple(_judge(threshold, record, target) for threshold, target in pairs)
+    steadiness = Steadiness(record)
+    limits = tuple(
+        _judge_steadiness(threshold, steadiness, target)
+        if threshold.metric.is_steadiness
+        else _judge(threshold, record, target)
+        for threshold, target in pairs
+    )
     proofs = (*_order(record), *_verified(record), *_tasks(record), *_against_baseline(record))
     broken = {
         target.index: say_breakages(target)
@@ -395,6 +402,30 @@ def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Ju
     excuse = (_part(record) or _lag(threshold, record, target)) if outcome == "fail" else None
     if excuse is not None:
         outcome, says = "inconclusive", f"{says}: missed {excuse}"
+    return _judged(threshold, target, outcome, measured, says)
+
+
+def _judge_steadiness(
+    threshold: Threshold, steadiness: Steadiness, target: TargetSummary
+) -> Judgement:
+    """Judge cliffs or a drift: what may be on both sides of the limit proves nothing."""
+    record, found = steadiness.record, steadiness.figure(threshold, target.index)
+    outcome, says = found.judged(_COMPARES[threshold.comparison], threshold.limit), found.says
+    part = _part(record)
+    if outcome == "fail":
+        outcome = _missed(threshold, record)
+        if part is not None:
+            outcome, says = "inconclusive", f"{says}: missed {part}"
+    return _judged(threshold, target, outcome, found.value, says)
+
+
+def _judged(
+    threshold: Threshold,
+    target: TargetSummary,
+    outcome: Outcome,
+    measured: float | None,
+    says: str,
+) -> Judgement:
     return Judgement(
         threshold=threshold.text,
         source=threshold.source,
@@ -440,6 +471,11 @@ def _outcome(threshold: Threshold, record: RunRecord, measured: float | None) ->
         return "inconclusive"
     if _COMPARES[threshold.comparison](measured, threshold.limit):
         return "pass"
+    return _missed(threshold, record)
+
+
+def _missed(threshold: Threshold, record: RunRecord) -> Outcome:
+    """Return what a missed limit proves."""
     health = record.run.health
     # An error is an error on a busy client too; a time or a rate may be the client's.
     if threshold.metric.kind != "errors" and health is not None and is_of_the_client(health):

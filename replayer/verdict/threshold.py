@@ -3,8 +3,8 @@
     [TARGET:][SUBJECT.]METRIC COMPARISON LIMIT
 
 SUBJECT is a transaction, an op, or TRANSACTION/OP. METRIC is a percentile (p95, p99.9), mean, min,
-max (of transactions also with service. or lag. before it), errors, rate, throughput or bytes.
-Nothing is judged here.
+max (of transactions also with service. or lag. before it), errors, rate, throughput, bytes, or of
+transactions how steady they were: cliff (a count) or drift (a share). Nothing is judged here.
 rate counts all that ended, throughput only what succeeded; errors is a count, or with % a share.
 """
 
@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, NoReturn, cast
+from typing import Literal, NoReturn, cast, get_args
 
 from replayer.errors import ReplayerError
 from replayer.scenario.units import DURATIONS, RATES, SIZES
@@ -42,14 +42,20 @@ _Units = dict[str, Fraction]
 """Exact, so that a limit is the nearest number to what was written: 0.7 % is 7 of 1,000."""
 _TIMES: _Units = {unit: Fraction(ns) for unit, ns in DURATIONS.items()}
 _RATES: _Units = {unit: Fraction(1, seconds) for unit, seconds in RATES.items()}
+_SHARES: _Units = {"%": Fraction(1, 100)}
 _BYTES: _Units = {f"{unit}/s": Fraction(size) for unit, size in SIZES.items()}
+
+
+_Named = Literal["mean", "min", "max", "errors", "rate", "throughput", "bytes", "cliff", "drift"]
+_Kind = Literal["percentile", _Named]
+_NAMED: tuple[_Named, ...] = get_args(_Named)
 
 
 @dataclass(frozen=True)
 class Metric:
     """What is compared: of a percentile which, of a transaction which of its times."""
 
-    kind: Literal["percentile", "mean", "min", "max", "errors", "rate", "throughput", "bytes"]
+    kind: _Kind
     part: Part = "latency"
     percent: float | None = None
 
@@ -58,8 +64,14 @@ class Metric:
         """Whether it is a figure of a distribution of times."""
         return self.kind in _TIME_KINDS
 
+    @property
+    def is_steadiness(self) -> bool:
+        """Whether it is about how times changed during the run."""
+        return self.kind in _STEADINESS
+
 
 _TIME_KINDS = ("percentile", "mean", "min", "max")
+_STEADINESS = ("cliff", "drift")
 
 
 @dataclass(frozen=True)
@@ -120,6 +132,10 @@ def parse_threshold(text: str, source: str) -> Threshold:
         refuse(f"a comparison must follow, got {found!r}", left.end() + 1, "one of < <= > >= == !=")
     subject, metric = _parse_path(left["path"], left.start("path") + 1, refuse)
     limit, unit = _parse_limit(text, sign.end(), metric, refuse)
+    is_none = metric.kind == "cliff" and sign[0] == "==" and not limit
+    if metric.is_steadiness and sign[0] not in {"<", "<="} and not is_none:
+        hint = "'cliff == 0', 'cliff <= 1' or 'drift < 10%'"
+        refuse(f"{metric.kind} has an upper limit, got {sign[0]!r}", sign.start() + 1, hint)
     return Threshold(
         text.strip(),
         source,
@@ -174,6 +190,10 @@ def check_names(thresholds: Iterable[Threshold], names: Names) -> None:
         if is_op and threshold.metric.part != "latency":
             column = threshold.text.find(threshold.metric.part) + 1
             refuse(f"an op has no {threshold.metric.part} time of its own", column, "leave it out")
+        if is_op and threshold.metric.is_steadiness:
+            kind = threshold.metric.kind
+            column = threshold.text.find(str(subject)) + 1
+            refuse(f"{kind} is not judged of an op", column, f"name a transaction, or {kind} alone")
 
 
 _Refuse = Callable[[str, int, str], NoReturn]
@@ -209,18 +229,13 @@ def _parse_metric(name: str, part: str | None, column: int, refuse: _Refuse) -> 
         if not 0 < percent < 100:  # noqa: PLR2004 - percent
             refuse(f"a percentile lies between 0 and 100, got {name}", column, "for example p95")
         return Metric("percentile", cast("Part", part or "latency"), percent)
-    kind = next((known for known in _KINDS if known == name), None)
+    kind = next((known for known in _NAMED if known == name), None)
     if kind is None:
-        known = ("p50", "p95", "p99", "p99.9", *_KINDS)
+        known = ("p50", "p95", "p99", "p99.9", *_NAMED)
         refuse(f"no metric {name!r}", column, _nearest(name, known))
     if part is not None and kind not in _TIME_KINDS:
         refuse(f"{part} is a time, {name} is none", column, f"write {name} alone")
     return Metric(kind, cast("Part", part or "latency"))
-
-
-_KINDS: tuple[Literal["mean", "min", "max", "errors", "rate", "throughput", "bytes"], ...] = (
-    "mean", "min", "max", "errors", "rate", "throughput", "bytes",
-)  # fmt: skip
 
 
 def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tuple[float, Unit]:
@@ -234,6 +249,10 @@ def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tupl
         refuse(f"a limit must be {_MOST:,} or less", column, "a number and its unit, such as 200ms")
     if metric.kind == "errors":
         return _errors_limit(number, unit, column, refuse)
+    if metric.kind == "cliff":
+        if unit is not None or number.denominator != 1:
+            refuse("cliffs are a count", column, "for example 'cliff == 0'")
+        return float(number), "count"
     units, kind, example = _UNITS[metric.kind]
     if unit is None or unit not in units:
         wrong = "has a unit" if unit is None else f"has no unit {unit!r}"
@@ -259,6 +278,7 @@ _UNITS: dict[str, tuple[_Units, Unit, str]] = {
     "rate": (_RATES, "per_s", "for example 100/s"),
     "throughput": (_RATES, "per_s", "for example 100/s"),
     "bytes": (_BYTES, "bytes_per_s", "for example 50MB/s"),
+    "drift": (_SHARES, "share", "for example 10%"),
 }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from replayer.measure.run import StatedThreshold
 from replayer.report.comparing import compare
 from replayer.report.composition import compose
 from replayer.report.first_screen import LINES, render_comparison_screen, render_first_screen
@@ -14,6 +15,7 @@ from replayer.report.style import Style
 from tests.unit.report.contenders import load, write_run
 from tests.unit.report.test_mixes import Mix, write_mix
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
+from tests.unit.verdict.test_steadiness import BURST, CLIFF, run_of
 
 SCREEN = Style(width=80)
 PAGES: Mix = [("static", 1e6, 55), ("page", 9e6, 30), ("search", 30e6, 10), ("admin", 60e6, 5)]
@@ -163,3 +165,26 @@ def test_users_who_think_have_no_rate_that_ranks(tmp_path: Path) -> None:
 def test_where_nothing_was_measured_no_room_is_left_for_figures(tmp_path: Path) -> None:
     lines = screen_of(write_run(tmp_path / "run", [1e6], rounds=0))
     assert ("", "") not in pairwise(lines), lines
+
+
+@pytest.mark.parametrize(
+    ("levels", "thresholds", "is_told"),
+    [
+        (CLIFF, (), True),
+        (CLIFF, ("cliff == 0",), False),
+        (CLIFF, ("page.cliff <= 1",), False),
+        (CLIFF, ("gone.cliff == 0",), True),
+        (CLIFF, ("nfs:cliff == 0",), True),
+        (BURST, (), False),
+        (CLIFF[::-1], (), False),
+    ],
+)
+def test_a_run_that_ends_in_a_cliff_warns_in_a_line_unless_that_is_judged(
+    tmp_path: Path, levels: Sequence[float], thresholds: Sequence[str], *, is_told: bool
+) -> None:
+    writer = run_of(tmp_path, page=levels)
+    stated = tuple(StatedThreshold(text=text, source="--threshold") for text in thresholds)
+    lines = screen_of(writer.write(make_run(thresholds=stated)))
+    factor = "\N{MULTIPLICATION SIGN}4.01"
+    told = f"  warning     local ends in a cliff (page {factor}); 'cliff == 0' would fail it"
+    assert [line for line in lines if "ends in a cliff" in line] == [told] * is_told

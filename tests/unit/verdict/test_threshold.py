@@ -41,6 +41,9 @@ NAMES = Names(
         ("login.throughput > 600/min", Subject("login"), Metric("throughput"), 10, "per_s"),
         ("read.bytes >= 50MB/s", Subject("read"), Metric("bytes"), 5e7, "bytes_per_s"),
         ("bytes >= 1MiB/s", None, Metric("bytes"), 1048576, "bytes_per_s"),
+        ("cliff == 0", None, Metric("cliff"), 0, "count"),
+        ("login.cliff <= 1", Subject("login"), Metric("cliff"), 1, "count"),
+        ("page_view.drift < 10%", Subject("page_view"), Metric("drift"), 0.1, "share"),
     ],
 )  # fmt: skip
 def test_thresholds_mean_what_they_say(
@@ -74,6 +77,11 @@ def test_a_target_stands_before_a_colon() -> None:
         ("rate > 100/d", 8, "a limit of rate has no unit '/d', got '100/d'", "/min, /m, /h"),
         ("page_view.lag.errors == 0", 15, "lag is a time, errors is none", "errors alone"),
         ("page_view/.p95 < 1s", 1, "half a name", "TRANSACTION/OP"),
+        ("cliff == 1", 7, "cliff has an upper limit, got '=='", "cliff <= 1"),
+        ("cliff < 1%", 9, "cliffs are a count", "cliff == 0"),
+        ("drift > 10%", 7, "drift has an upper limit, got '>'", "drift < 10%"),
+        ("drift < 0.1", 9, "a limit of drift has a unit, got '0.1'", "for example 10%"),
+        ("login.lag.drift < 1%", 11, "lag is a time, drift is none", "drift alone"),
         (f"errors < {'9' * 400}", 10, "must be 1,000,000,000,000,000,000 or less", "200ms"),
     ],
 )
@@ -114,6 +122,8 @@ def test_blanks_do_not_matter(subject: str, metric: str, sign: str, limit: int) 
         ("efs:page_view.p95 < 1s", "no target 'efs'", "'nfs'"),
         ("login/opne.p95 < 1s", "column 7: no op 'opne'", "'open'"),
         ("open.lag.p95 < 1s", "an op has no lag time of its own", "leave it out"),
+        ("open.cliff == 0", "column 1: cliff is not judged of an op", "or cliff alone"),
+        ("login/open.drift < 1%", "drift is not judged of an op", "name a transaction"),
     ],
 )
 def test_names_that_a_run_will_not_have_are_refused(text: str, problem: str, hint: str) -> None:
