@@ -18,6 +18,7 @@ from replayer.measure.clients import Client, TaskFailure, UserKind, machines_of
 from replayer.measure.facts import Frozen, MachineFacts, MountFacts, collect_facts, collect_machine
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.replay import ReplayFacts
 from replayer.measure.summary import Summary
 from replayer.measure.verification import Verification
@@ -171,6 +172,8 @@ class Run(Frozen):
     thresholds: tuple[StatedThreshold, ...] = ()
     replay: ReplayFacts | None = None
     """Null when no trace was replayed."""
+    neighbour: Neighbour | None = None
+    """Null when no other load ran beside the measured one."""
     verification: Verification | None = None
     """Null when reads were not verified, or the run has not ended."""
     task_failures: tuple[TaskFailure, ...] = ()

@@ -29,6 +29,7 @@ from replayer.measure.verification import Verification, WrongBlocks
 from replayer.report.claims import claim_notes, say_unranked
 from replayer.report.document import Document, Incident
 from replayer.report.findings import sentences
+from replayer.report.loss import describe_done
 from replayer.report.replay import describe_traces
 from replayer.verdict.judgement import Judgement
 
@@ -126,6 +127,7 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     who = with_kinds(format_count(load.users), document.user_kinds)
     yield "users", f"{who}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
+    yield from describe_neighbour(document)
     plan = document.plan
     if document.replay is not None:
         yield from describe_traces(document.replay)
@@ -140,6 +142,15 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
         yield "verified", describe_verification(document.verification)
     ended = f" to {document.ended}" if document.ended else ""
     yield "run", f"{document.id}, {document.status}, {document.began}{ended}"
+
+
+def describe_neighbour(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield what the neighbour did in each setting in which it ran."""
+    neighbour = document.neighbour
+    if neighbour is not None:
+        names = {target.index: target.name for target in document.targets}
+        for done in neighbour.done:
+            yield "neighbour", describe_done(neighbour, done, names[done.target])
 
 
 def describe_incident(incident: Incident) -> str:

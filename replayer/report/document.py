@@ -12,6 +12,7 @@ from replayer.analysis.finding import Acknowledged, Analysis
 from replayer.measure.clients import Client, UserKind
 from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.health import Health, LoadFacts, RunWarning
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.record import LostLines
 from replayer.measure.replay import ReplayFacts
 from replayer.measure.run import CacheFacts, Outcome, PlanFacts, Target
@@ -221,6 +222,8 @@ class Document(Frozen):
     health: Health | None
     replay: ReplayFacts | None
     """Null when no trace was replayed."""
+    neighbour: Neighbour | None = None
+    """Null when no other load ran beside the measured one."""
     verification: Verification | None
     """Null when reads were not verified."""
     ended_by: str | None = None

@@ -17,6 +17,7 @@ from replayer.measure.units import DASH, format_count, format_share, format_time
 from replayer.report.answer import DIFFERS, begin_line
 from replayer.report.description import (
     describe_judgement,
+    describe_neighbour,
     describe_verdict,
     describe_verification,
     say_lost,
@@ -150,6 +151,7 @@ def _remarks(document: Document) -> Iterator[Note]:
     found = list(sentences(document.analysis))
     alarms = [each for each in found if each.weight == "alarm"]
     yield from _firsts((each.label, Note(each.label, each.text)) for each in alarms)
+    yield from (Note(label, text) for label, text in describe_neighbour(document))
     if document.ended_by is not None:
         yield Note("rounds", document.ended_by)
     yield from (Note("a part", part_in_words(part)) for part in document.plan.parts)

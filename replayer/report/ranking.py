@@ -354,6 +354,25 @@ def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
     return [found for values in figures.rounds if (found := values[place]) is not None]
 
 
+def ratio_between(
+    figure: ComparedFigure, own: str, other: str
+) -> tuple[float | None, float | None, float | None]:
+    """Return how many times another's figure one of two contenders has, with the 95 % interval.
+
+    None: that cannot be said. The ranking has it to the best, whichever of them that is.
+    """
+    rows = {row.label: row for row in figure.standings}
+    one, two = rows[own], rows[other]
+    ratio = one.value / two.value if two.value else None
+    if figure.standings[0] is two:
+        return ratio, one.ratio_low, one.ratio_high
+    return ratio, _inverse(two.ratio_high), _inverse(two.ratio_low)
+
+
+def _inverse(ratio: float | None) -> float | None:
+    return 1 / ratio if ratio else None
+
+
 @dataclass(frozen=True)
 class RunRanking:
     """The targets of a run, or of several, beside each other."""
@@ -373,6 +392,20 @@ def rank(record: RunRecord, summary: Summary) -> RunRanking:
     """Rank the targets of a run."""
     sides = [Side(target.name, record, target) for target in record.run.targets]
     return rank_entrants(entrants_of(sides, {id(record): summary}))
+
+
+def rank_pairs(record: RunRecord, summary: Summary) -> list[RunRanking]:
+    """Rank the two settings of each target; none where no neighbour ran."""
+    if record.run.neighbour is None:
+        return []
+    targets = record.run.targets
+    pairs = [(targets[each.alone], targets[each.beside]) for each in record.run.neighbour.pairs]
+    return [
+        rank_entrants(
+            entrants_of([Side(own.name, record, own) for own in pair], {id(record): summary})
+        )
+        for pair in pairs
+    ]
 
 
 def rank_entrants(entrants: Sequence[Entrant]) -> RunRanking:

@@ -17,6 +17,7 @@ from replayer.report.decision import PRECISION
 from replayer.report.regression import check_kept_run
 from replayer.run.controller import ControlledRun
 from replayer.run.interruption import Interruption
+from replayer.run.neighbour import CheckedNeighbour, check_neighbour
 from replayer.run.options import DEFAULT_BUDGET_S, Settings
 from replayer.run.prepared_run import (
     PreparedRun,
@@ -144,6 +145,7 @@ def make_request(
         check_kept_run(settings.baseline, plan, tuple(target.name for target in targets))
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
+    neighbour = _check_neighbour(spawner, settings)
     for line in _say_beforehand(workload):
         observer.progress.say(line)
     # Users in Python stay on the target they were dealt: all targets have their turn at once.
@@ -158,7 +160,29 @@ def make_request(
         interruption=interruption,
         spawner=spawner,
         spawn_rate=_spawn_rate(settings, workload),
+        neighbour=neighbour,
     )
+
+
+def _check_neighbour(spawner: Spawner, settings: Settings) -> CheckedNeighbour | None:
+    """Return what runs beside the users, if it can.
+
+    Raises:
+        ReplayerError: It cannot be run, or users of a locustfile would have no second setting.
+    """
+    order = settings.neighbour
+    if order is None:
+        return None
+    why, hint = None, "leave it out"
+    if spawner.has_python_users or spawner.is_shaped:
+        why = "users and load shapes of a locustfile cannot begin anew for it"
+    elif settings.reuse:
+        why, hint = "a kept folder has room for one of its two settings", "use --target"
+    elif settings.remount_command is not None:
+        why, hint = "with --remount-command a target has one turn", "use --cache warm"
+    if why is not None:
+        raise ReplayerError(f"--neighbour {order.scenario}: {why}", hint=hint)
+    return check_neighbour(order)
 
 
 def _say_beforehand(workload: Workload) -> Iterator[str]:

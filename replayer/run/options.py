@@ -20,6 +20,7 @@ from replayer.paths import exists, is_folder
 from replayer.report.decision import PRECISION
 from replayer.report.forms import ReportFiles
 from replayer.report.regression import TOLERANCE, KeptRun
+from replayer.run.neighbour import NeighbourOrder, read_neighbour
 
 Pace = Literal["asap", "closed", "timed", "open"]
 MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week
@@ -236,6 +237,8 @@ class Settings:
     cache: CacheState | None = None
     """State of the caches before each segment; None means what the scenario says."""
     remount_command: str | None = None
+    neighbour: NeighbourOrder | None = None
+    """What runs beside each target's second setting; None: every target is measured alone."""
     rounds: int | None = None
     """Turns of each target; None means one for one target, of several until they decide."""
     precision: float | None = None
@@ -276,6 +279,7 @@ class Settings:
             targets=tuple(parsed.target),
             cache=cast("CacheState | None", parsed.cache),
             remount_command=parsed.remount_command,
+            neighbour=parsed.neighbour,
             rounds=parsed.rounds,
             precision=parsed.precision,
             budget_s=parsed.budget,
@@ -377,6 +381,13 @@ def add_procedure_options(parser: Parser) -> None:
         metavar="COMMAND",
         help="shell command that remounts $REPLAYER_PATH, for --cache cold; sudo in it may ask for "
         "a password",
+    )
+    parser.add_argument(
+        "--neighbour",
+        type=read_neighbour,
+        metavar="SCENARIO[@RATE]",
+        help="measure each target twice, in turns: alone, and while this scenario runs on it, too "
+        "(at RATE arrivals, such as uploads@20/s; default: at its own pace)",
     )
     parser.add_argument(
         "--rounds",

@@ -21,6 +21,7 @@ from replayer.plan.summary import describe_plan
 from replayer.run.caches import CacheProcedure, choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
+from replayer.run.neighbour import CheckedNeighbour
 from replayer.run.options import Settings
 from replayer.run.preflight import check_caches, check_cpus
 from replayer.run.progress import ProgressDisplay
@@ -33,6 +34,7 @@ from replayer.run.targets import (
     MountError,
     NamedTarget,
     TargetError,
+    add_settings,
     check_place,
     explain,
     parse_targets,
@@ -59,6 +61,8 @@ class RunRequest:
     interruption: Interruption
     spawner: Spawner
     spawn_rate: float = 1.0
+    neighbour: CheckedNeighbour | None = None
+    """What runs beside the users of each second setting."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +88,8 @@ def chosen_targets(settings: Settings) -> tuple[NamedTarget, ...]:
     if settings.targets and settings.reuse:
         message = "--target and --reuse exclude each other: a kept folder is already a target"
         raise TargetError(message)
-    return parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+    found = parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+    return found if settings.neighbour is None else add_settings(found, settings.neighbour.name)
 
 
 def check_targets(request: RunRequest) -> None:
@@ -95,9 +100,10 @@ def check_targets(request: RunRequest) -> None:
     """
     if _is_default(request.settings):
         _make_default_folder()
-    for target in request.targets:
+    targets = [target for target in request.targets if not target.is_beside]
+    for target in targets:
         check_in_time(target)
-    _look_in_time(request.targets[0].paths[0], partial(refuse_aliases, request.targets))
+    _look_in_time(targets[0].paths[0], partial(refuse_aliases, targets))
 
 
 def check_in_time(target: NamedTarget) -> None:
@@ -257,7 +263,7 @@ def make_folders(request: RunRequest, target_dirs: Sequence[TargetDir], run: str
             # What an earlier run laid out does not say that it is of this one.
             target_dir.fresh = not workload.plan.verifies
         else:
-            target_dir.create(run, note)
+            target_dir.create(target_dir.target.folder_of(run), note)
             target_dir.require(needs.space_bytes, needs.inodes)
 
 

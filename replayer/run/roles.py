@@ -227,6 +227,7 @@ def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             "start replays on its Traces page",
         )
         yield DECIDING, "is not for the web page", "its runs have a fixed length"
+        yield ("neighbour",), "is not for the web page", "use it with replayer run"
     elif options.trace is None:
         yield REPLAYS, "needs a trace, and none is replayed", "add --trace, or leave it out"
     if not page and not options.worker and options.scenario is None:
@@ -255,6 +256,9 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             hint = "add --master-bind-host to accept workers of other machines, or leave it out"
             message = "has no effect with --processes: master and workers connect by themselves"
             yield (*FOUND, *LISTENING), message, hint
+    if (options.master or options.worker) and not options.processes:
+        hint = "use --processes, or run replayer beside it on another machine"
+        yield ("neighbour",), "needs the targets on this machine", hint
     if options.master:
         yield (
             FOUND,

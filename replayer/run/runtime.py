@@ -39,6 +39,11 @@ class EngineClient(LoadClient):
 
     def __init__(self, session: PreparedRun, registry: UserRegistry, gauge: ClientHealth) -> None:
         self.targets = tuple(target_dir.target.name for target_dir in session.target_dirs)
+        self._beside = frozenset(
+            index
+            for index, target_dir in enumerate(session.target_dirs)
+            if target_dir.target.is_beside
+        )
         self.ledger = Ledger()
         self.given_up: list[Stuck] = []
         """Users that hang in the kernel."""
@@ -55,9 +60,17 @@ class EngineClient(LoadClient):
         self._pump = pump
         pump.hand_to(self.ledger.add)
 
+    def lay_out(self, target: int) -> None:
+        """Lay out what a segment on a target needs."""
+        self._session.target_dirs[target].lay_out()
+
+    def write_out(self, target: int) -> None:
+        """Have written out what was written on a target."""
+        self._session.target_dirs[target].write_out()
+
     def prepare(self, segment: ScheduledSegment) -> None:
         """Lay out what the segment needs, and bring the caches into their state."""
-        self._session.target_dirs[segment.target].lay_out()
+        self.lay_out(segment.target)
         self.prepare_caches(segment.target)
 
     def prepare_caches(self, target: int) -> None:
@@ -81,7 +94,8 @@ class EngineClient(LoadClient):
     def open_gauge(self) -> None:
         """A measured phase begins."""
         self._requests = read_requests(self._nfs_mounts())
-        self._gauge.open()
+        segment = self._segment
+        self._gauge.open(is_beside=segment is not None and segment.target in self._beside)
 
     def close_gauge(self) -> None:
         """It has ended."""

@@ -10,7 +10,7 @@ from replayer.run import runtime
 from replayer.run.runtime import EngineClient
 from replayer.run.schedule import ScheduledSegment, make_schedule
 
-DONE = SimpleNamespace(open=lambda: None, close=lambda: None)
+DONE = SimpleNamespace(open=lambda **_: None, close=lambda: None)
 
 
 class Kept:
