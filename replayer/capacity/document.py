@@ -7,6 +7,7 @@ from replayer.capacity.found import Found, Point, rank
 from replayer.capacity.order import CapacityOrder
 from replayer.capacity.price import changes_of, price
 from replayer.capacity.search import Interval
+from replayer.run.neighbour import CheckedNeighbour
 
 __all__ = ["document_of"]
 
@@ -22,8 +23,19 @@ def document_of(order: CapacityOrder, found: Sequence[Found]) -> dict[str, Any]:
         "unit": "transactions/s" if order.load.value == "arrivals" else "users",
         "precision": order.precision,
         "budget_s": order.budget_s,
+        "neighbour": None if order.neighbour is None else _neighbour_of(order.neighbour),
         "prices": _prices_of(order, found),
         "targets": [_target_of(one, ratio, order.precision) for one, ratio in rank(found)],
+    }
+
+
+def _neighbour_of(neighbour: CheckedNeighbour) -> dict[str, Any]:
+    order = neighbour.order
+    return {
+        "name": order.name,
+        "scenario": order.scenario,
+        "rate_per_s": neighbour.rate_per_s,
+        "users": neighbour.users,
     }
 
 
@@ -57,6 +69,8 @@ def _target_of(one: Found, ratio: Interval | None, precision: float) -> dict[str
         "capacity": _interval_of(one.interval),
         "is_known": one.is_known(precision),
         "times_less_than_first": _interval_of(ratio),
+        "alone": None if one.alone is None else one.alone.target.name,
+        "times_less_than_alone": _interval_of(one.loss),
         "at_least": max(one.search.held, default=None),
         "less_than": min(one.search.broke, default=None),
         "client_ran_out": one.ran_out,

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
+from itertools import pairwise
 
 from replayer.capacity.document import document_of
 from replayer.capacity.found import Found, Point
@@ -23,8 +24,13 @@ from replayer.measure.record import RunRecord
 from replayer.measure.summarise import summarise
 from replayer.measure.summary import WAITS, RoundSummary, TransactionSummary
 from replayer.measure.units import format_about, format_share
-from replayer.run.interruption import Interruption, Level
+from replayer.run.interruption import InterruptedRunError, Interruption, Level
+from replayer.run.neighbour import CheckedNeighbour
+from replayer.run.neighbour_process import NeighbourError, NeighbourProcess, NeighbourTerms
+from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
 from replayer.run.own_command import start_ourselves
+from replayer.run.progress import ProgressDisplay
+from replayer.run.schedule import ScheduledSegment
 
 __all__ = ["find_capacities"]
 
@@ -42,7 +48,9 @@ def find_capacities(order: CapacityOrder) -> list[Found]:
     Raises:
         ReplayerError: The first trial was refused, or results cannot be written.
     """
-    found = [Found(target, Search(order.goals), order.users) for target in order.targets]
+    found = [Found(target, Search(order.goals), order.users) for target in order.settings]
+    for before, one in pairwise(found):
+        one.alone = before if one.target.is_beside else None
     flow = _Flow(order, found, Interruption())
     flow.interruption.watch()
     try:
@@ -70,9 +78,30 @@ class _Flow:
         self._order = order
         self._found = found
         self._begin_s = time.monotonic()
+        self._neighbour = None if order.neighbour is None else self._process_of(order.neighbour)
+
+    def _process_of(self, neighbour: CheckedNeighbour) -> NeighbourProcess:
+        return NeighbourProcess(
+            neighbour,
+            tuple(self._order.settings),
+            NeighbourTerms(
+                self._order.output / "neighbour",
+                ProgressDisplay(),
+                self.interruption,
+                DEFAULT_STOP_TIMEOUT_S,
+            ),
+        )
 
     def run(self) -> None:
-        """Make trials until no target needs, or has time for, another one."""
+        """Make trials until no target needs, or has time for, another one.
+
+        Raises:
+            ReplayerError: The first trial was refused, or the neighbour does not run.
+        """
+        if self._neighbour is not None:
+            with suppress(InterruptedRunError):  # what follows looks at that, too
+                self._neighbour.lay_out()
+            self._begin_s = time.monotonic()
         for number, one in enumerate(self._turns(), 1):
             self._try(one, number)
             document = document_of(self._order, self._found)
@@ -112,8 +141,16 @@ class _Flow:
         load, at_s = one.next_load(self._order.load), time.monotonic() - self._begin_s
         folder = self._order.output / f"{number:03}-{one.target.name}"
         trial = Trial(one.target, load, self._seconds(one), one.users, folder, one.kept)
-        ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
-        one.kept = ended.kept
+        turn = ScheduledSegment(self._place_of(one), number - 1, None)
+        try:
+            with nullcontext() if self._neighbour is None else self._neighbour.beside(turn):
+                ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
+                one.kept = ended.kept
+        except InterruptedRunError:
+            return
+        except NeighbourError as error:
+            one.failure, one.is_spoiled = str(error), True
+            return
         if self.interruption.level > Level.NONE:
             return
         if ended.record is not None:
@@ -123,8 +160,12 @@ class _Flow:
         else:
             one.failure = ended.failure
 
+    def _place_of(self, one: Found) -> int:
+        return next(place for place, each in enumerate(self._found) if each is one)
+
     def _learn(self, one: Found, load: float, at_s: float, record: RunRecord) -> None:
         goals, search, health = self._order.goals, one.search, record.run.health
+        place = self._place_of(one)
         if health is not None and health.users_given_up:
             one.failure = f"calls hung at {self._order.load.written(load)}, see {record.folder}"
             return
@@ -138,6 +179,14 @@ class _Flow:
             one.users = min(one.users * MORE_USERS, MOST_USERS)
             self._remove([one])  # it is laid out for as many users as there were
             self._say(one, load, f"all threads were busy; {one.users:,} from now on")
+            return
+        spoiled = None if self._neighbour is None else self._neighbour.why_not_as_asked(place)
+        if holds and spoiled is not None:  # beside a load that breaks limits, it may well fail
+            written = self._order.load.written(load)
+            one.failure, one.is_spoiled = (
+                f"the neighbour was not as asked at {written}: {spoiled}",
+                True,
+            )
             return
         is_of_client = not holds and (is_short or is_saturated)
         if not is_of_client:
@@ -179,6 +228,10 @@ class _Flow:
     def clean(self) -> None:
         """Remove what was kept for further trials; Ctrl-C twice leaves it."""
         self._remove(self._found)
+        if self._neighbour is not None:
+            self._neighbour.remove()
+            for line in self._neighbour.left:
+                sys.stderr.write(f"{line}\n")
 
     def _remove(self, found: Sequence[Found]) -> None:
         kept = [folder for one in found if one.kept for folder in one.kept.split(",")]

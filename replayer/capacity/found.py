@@ -54,6 +54,10 @@ class Found:
     """The target's folder, laid out for further trials."""
     failure: str | None = None
     """Why no further trial can be made."""
+    alone: "Found | None" = None
+    """The same target without the neighbour beside which this is; None: this is without."""
+    is_spoiled: bool = False
+    """Whether the neighbour was not as asked, as the failure says: there is no capacity then."""
 
     @property
     def client_loads(self) -> list[float]:
@@ -68,7 +72,15 @@ class Found:
     @property
     def interval(self) -> Interval | None:
         """The capacity, as far as it is known; of now, where it has moved."""
-        return self.search.interval if self.search.is_bracketed and not self.ran_out else None
+        hidden = self.ran_out or self.is_spoiled
+        return self.search.interval if self.search.is_bracketed and not hidden else None
+
+    @property
+    def loss(self) -> Interval | None:
+        """How many times as much the target carries without the neighbour; None: not known."""
+        if self.alone is None or None in {self.alone.interval, self.interval}:
+            return None
+        return ratio_of(self.alone.search, self.search)
 
     def find_bucket(self, load: Load) -> None:
         """Look whether the last trial shows that the target has credits."""

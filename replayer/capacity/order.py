@@ -9,7 +9,8 @@ from replayer.capacity.goals import Goal
 from replayer.capacity.search import Interval
 from replayer.measure.units import format_many, format_number
 from replayer.report.cost import Prices
-from replayer.run.targets import NamedTarget
+from replayer.run.neighbour import CheckedNeighbour
+from replayer.run.targets import NamedTarget, add_settings
 
 __all__ = ["CapacityOrder", "Load"]
 
@@ -66,6 +67,19 @@ class CapacityOrder:
     prices: Prices | None
     output: Path
     quiet: bool
+    neighbour: CheckedNeighbour | None = None
+    """What runs beside each second setting of a target; None: all are measured alone."""
+
+    @property
+    def settings(self) -> Sequence[NamedTarget]:
+        """What a capacity is looked for of: targets or, with a neighbour, each alone and beside it.
+
+        Raises:
+            TargetError: Another target has the name of a second setting.
+        """
+        if self.neighbour is None:
+            return self.targets
+        return add_settings(self.targets, self.neighbour.order.name)
 
     def seconds(self, load: float, *, is_bracketed: bool) -> int:
         """Return how long a trial is, at most; a short one tells on which side a load lies."""

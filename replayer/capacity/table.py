@@ -42,7 +42,9 @@ def answer_of(order: CapacityOrder, found: Sequence[Found]) -> Iterator[str]:
     width = max(text_width(one.target.name) for one in found)
     for one, ratio in ranked:
         name = one.target.name + " " * (width - text_width(one.target.name))
-        yield f"{name}  {' · '.join(_parts(order, one, ratio, first))}"
+        sides = (ratio, first) if one.alone is None else (one.loss, one.alone)
+        parts = [one.failure or ""] if one.is_spoiled else _parts(order, one, *sides)
+        yield f"{name}  {' · '.join(parts)}"
 
 
 def prices_of(order: CapacityOrder, found: Sequence[Found]) -> Iterator[str]:

@@ -44,8 +44,10 @@ COMMANDS = {
                 # 50 users for 5 minutes with cold caches; fail if pages are slow
                 replayer run wordpress-pages --target /mnt/nfs -u 50 -t 5m \
                     --cache cold --threshold 'front_page.p95 < 200ms'
+                # how much slower are pages while others upload 20 files a second?
+                replayer run wordpress-pages --target /mnt/nfs --neighbour uploads@20/s
                 """,
-            common=(*_LOAD, "--set", *_RESULTS),
+            common=(*_LOAD, "--neighbour", "--set", *_RESULTS),
             is_on_mounts=True,
         ),
         "replay": CommandHelp(

@@ -17,6 +17,7 @@ from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 from replayer.report.cost import load_prices
 from replayer.report.forms import write_new
 from replayer.report.style import Style
+from replayer.run.neighbour import check_neighbour, read_neighbour
 from replayer.run.options import read_percentage, read_run_time
 from replayer.run.targets import parse_targets
 from replayer.run.watchdog import check_targets
@@ -68,6 +69,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         metavar="N",
         help="number of worker processes on this machine (-1: one for each CPU)",
+    )
+    parser.add_argument(
+        "--neighbour",
+        type=read_neighbour,
+        metavar="SCENARIO[@RATE]",
+        help="look for each target's capacity twice: alone, and while this scenario runs on it "
+        "(at RATE arrivals, such as uploads@20/s; default: at its own pace)",
     )
     _add_search_arguments(parser)
     _add_result_arguments(parser)
@@ -172,6 +180,7 @@ def _order(arguments: argparse.Namespace) -> CapacityOrder:
         users=arguments.users,
         words=_more_words(arguments),
         prices=None if arguments.prices is None else load_prices(arguments.prices),
+        neighbour=None if arguments.neighbour is None else check_neighbour(arguments.neighbour),
         output=output.absolute(),
         quiet=arguments.quiet or arguments.json,
     )

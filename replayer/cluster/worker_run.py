@@ -173,6 +173,7 @@ OWN = frozenset(
 """Orders that are methods of a worker's run."""
 OF_CLIENT = {
     "caches": "prepare_caches",
+    "write_out": "write_out",
     "measure": "end_warm_up",
     **{order: order for order in ("open_gauge", "close_gauge", "stop_users")},
 }

@@ -47,6 +47,10 @@ class WorkersClient(LoadClient):
         """Have the first worker that is left lay out a target; the others wait."""
         self._one("lay_out", target=target)
 
+    def write_out(self, target: int) -> None:
+        """Have each worker write out what was written on a target."""
+        self._all("write_out", target=target)
+
     def begin(self, segment: ScheduledSegment, warm_up_ns: int) -> None:
         """Let the users run."""
         self._pool.serial += 1

@@ -15,10 +15,10 @@ from pydantic import Field
 
 from replayer.errors import exit_code_of
 from replayer.measure.clients import Client, TaskFailure, UserKind, machines_of
-from replayer.measure.duet import Duet
 from replayer.measure.facts import Frozen, MachineFacts, MountFacts, collect_facts, collect_machine
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.replay import ReplayFacts
 from replayer.measure.summary import Summary
 from replayer.measure.verification import Verification
@@ -172,6 +172,8 @@ class Run(Frozen):
     thresholds: tuple[StatedThreshold, ...] = ()
     replay: ReplayFacts | None = None
     """Null when no trace was replayed."""
+    neighbour: Neighbour | None = None
+    """Null when no other load ran beside the measured one."""
     verification: Verification | None = None
     """Null when reads were not verified, or the run has not ended."""
     task_failures: tuple[TaskFailure, ...] = ()
@@ -192,8 +194,6 @@ class Run(Frozen):
     verdict: Outcome | None = None
     baseline: Baseline | None = None
     """Null when it was held against no kept run."""
-    duet: Duet | None = None
-    """Null when its targets were not measured at the same time, or it has not ended."""
     headlines: tuple[Headline, ...] = ()
     """Of each target, for lists of runs; empty: nothing was measured, or an older version ran."""
 

@@ -4,7 +4,7 @@ Reads nothing but the record; prints nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from replayer.analysis.composition import analyse
 from replayer.analysis.works import steps_by_transaction
@@ -19,12 +19,12 @@ from replayer.ops import TO_THE_END
 from replayer.report.answer import answer
 from replayer.report.decision import say_ended
 from replayer.report.document import Document, Incident
-from replayer.report.duet import with_duet
 from replayer.report.findings import cliff_warnings
-from replayer.report.ranking import ALL, rank
+from replayer.report.loss import say_losses
+from replayer.report.ranking import ALL, RunRanking, rank, rank_pairs
 from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.report.server import find_server_requests
-from replayer.verdict.judgement import judge
+from replayer.verdict.judgement import Verdict, judge
 from replayer.verdict.threshold import parse_threshold
 
 _MOST_INCIDENTS = 10  # of each kind and target: chosen, what a person reads
@@ -36,20 +36,20 @@ def compose(record: RunRecord) -> Document:
     Raises:
         ReplayerError: A threshold in run.json is not one.
     """
-    record = with_duet(record)
     run = record.run
     summary = summarise(record)
     ranking, verdict = rank(record, summary), judge(record, summary)
+    pairs = rank_pairs(record, summary)
     analysis = analyse(record, summary)
     thresholds = (parse_threshold(each.text, each.source) for each in run.thresholds)
     return Document.made_of(
         dict(run),
         verdict=verdict,
-        answer=tuple(answer(ranking, verdict, summary, run.health)),
+        answer=tuple(_answer(record, summary, verdict, ranking, pairs)),
         folder=str(record.folder),
         status=record.status,
         think_time=has_think_time(record.plan),
-        ended_by=say_ended(run, ranking, proves=not verdict.reasons),
+        ended_by=say_ended(run, pairs or [ranking], proves=not verdict.reasons),
         warnings=(
             *pause_warnings(run.replay, summary.targets),
             *run.warnings,
@@ -68,6 +68,21 @@ def compose(record: RunRecord) -> Document:
         server=tuple(find_server_requests(record, summary)),
         incidents=tuple(_chosen(record)),
     )
+
+
+def _answer(
+    record: RunRecord,
+    summary: Summary,
+    verdict: Verdict,
+    ranking: RunRanking,
+    pairs: Sequence[RunRanking],
+) -> Iterator[str]:
+    """Yield what a run says: which target to use or, with a neighbour, what is lost beside it."""
+    run = record.run
+    if run.neighbour is not None and not verdict.reasons:
+        yield from say_losses(run.neighbour, pairs, [target.name for target in run.targets])
+    else:
+        yield from answer(ranking, verdict, summary, run.health)
 
 
 def headlines_of(document: Document) -> tuple[Headline, ...]:

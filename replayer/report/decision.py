@@ -58,20 +58,23 @@ def find_open(
     return max(found, key=lambda each: each.rounds or 0, default=None)
 
 
-def find_open_in(run: Run, ranking: RunRanking, rounds: int) -> OpenFigure | None:
-    """Return what takes longest to decide of a run until now."""
-    if run.load.until is None:
+def find_open_in(run: Run, rankings: Sequence[RunRanking], rounds: int) -> OpenFigure | None:
+    """Return what takes longest to decide of a run until now, in any of its rankings."""
+    until = run.load.until
+    if until is None:
         return None
     thresholds = [parse_threshold(each.text, each.source) for each in run.thresholds]
-    return find_open(ranking, thresholds, run.load.until.precision, rounds)
+    found = [find_open(ranking, thresholds, until.precision, rounds) for ranking in rankings]
+    known = [each for each in found if each is not None]
+    return max(known, key=lambda each: each.rounds or 0, default=None)
 
 
-def say_ended(run: Run, ranking: RunRanking, *, proves: bool) -> str | None:
+def say_ended(run: Run, rankings: Sequence[RunRanking], *, proves: bool) -> str | None:
     """Say why a run has ended that goes on until it has decided; ``proves`` something, or not."""
     load, until = run.load, run.load.until
     if until is None or run.status != "finished":
         return None
-    found = find_open_in(run, ranking, load.rounds)
+    found = find_open_in(run, rankings, load.rounds)
     if found is None:
         decided = ": decided" if proves else ""
         return f"stopped after {format_many(load.rounds, 'round')}{decided}"

@@ -9,7 +9,6 @@ from itertools import islice
 from replayer.errors import EXIT_ENVIRONMENT
 from replayer.measure.clients import Client, ClientLoss, machines_of, with_kinds
 from replayer.measure.cpus import count_cpus, differ_in_cpus
-from replayer.measure.duet import Duet
 from replayer.measure.facts import MachineFacts, MountFacts
 from replayer.measure.health import SHOWN_SHARE, Health
 from replayer.measure.pacing import say_unfinished
@@ -22,7 +21,6 @@ from replayer.measure.units import (
     format_bytes,
     format_count,
     format_many,
-    format_ratio,
     format_seconds,
     format_share,
     format_time_ns,
@@ -31,6 +29,7 @@ from replayer.measure.verification import Verification, WrongBlocks
 from replayer.report.claims import claim_notes, say_unranked
 from replayer.report.document import Document, Incident
 from replayer.report.findings import sentences
+from replayer.report.loss import describe_done
 from replayer.report.replay import describe_traces
 from replayer.verdict.judgement import Judgement
 
@@ -128,8 +127,7 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     who = with_kinds(format_count(load.users), document.user_kinds)
     yield "users", f"{who}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
-    if document.duet is not None:
-        yield "duet", describe_duet(document.duet)
+    yield from describe_neighbour(document)
     plan = document.plan
     if document.replay is not None:
         yield from describe_traces(document.replay)
@@ -146,19 +144,13 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     yield "run", f"{document.id}, {document.status}, {document.began}{ended}"
 
 
-def describe_duet(duet: Duet) -> str:
-    """Say that both targets were measured at the same time, and what that did to each."""
-    beside = (
-        f"{each.figure} of {each.target} {format_ratio(each.ratio)} times"
-        f"{_between(each.low, each.high)}"
-        for each in duet.figures
-    )
-    told = ", ".join(beside) or "too little was measured"
-    return f"both targets at the same time; beside the other, compared with alone: {told}"
-
-
-def _between(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" ({format_ratio(low)} to {format_ratio(high)})"
+def describe_neighbour(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield what the neighbour did in each setting in which it ran."""
+    neighbour = document.neighbour
+    if neighbour is not None:
+        names = {target.index: target.name for target in document.targets}
+        for done in neighbour.done:
+            yield "neighbour", describe_done(neighbour, done, names[done.target])
 
 
 def describe_incident(incident: Incident) -> str:
@@ -207,11 +199,6 @@ def ranking_notes(document: Document) -> Iterator[str]:
     if document.ranking:
         claims = {place.claim for ranked in document.ranking for place in ranked.standings}
         yield from claim_notes(document.load.rounds, claims)
-        if document.load.duet:
-            yield (
-                "both targets were measured at the same time: seconds are resampled in pairs, and "
-                "rounds lie apart if they differ the same way (the sign test, all of up to 7)"
-            )
 
 
 def _target(target: Target) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,9 @@ from pydantic import ConfigDict, Field
 
 from replayer.analysis.finding import Acknowledged, Analysis
 from replayer.measure.clients import Client, UserKind
-from replayer.measure.duet import Duet
 from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.health import Health, LoadFacts, RunWarning
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.record import LostLines
 from replayer.measure.replay import ReplayFacts
 from replayer.measure.run import CacheFacts, Outcome, PlanFacts, Target
@@ -222,10 +222,10 @@ class Document(Frozen):
     health: Health | None
     replay: ReplayFacts | None
     """Null when no trace was replayed."""
+    neighbour: Neighbour | None = None
+    """Null when no other load ran beside the measured one."""
     verification: Verification | None
     """Null when reads were not verified."""
-    duet: Duet | None = None
-    """Null when the targets were not measured at the same time."""
     ended_by: str | None = None
     """Why it ended, where that was by what it had measured until then."""
     warnings: tuple[RunWarning, ...]

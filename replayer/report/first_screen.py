@@ -16,8 +16,8 @@ from replayer.measure.summary import Statistics
 from replayer.measure.units import DASH, format_count, format_share, format_times
 from replayer.report.answer import DIFFERS, begin_line
 from replayer.report.description import (
-    describe_duet,
     describe_judgement,
+    describe_neighbour,
     describe_verdict,
     describe_verification,
     say_lost,
@@ -151,8 +151,7 @@ def _remarks(document: Document) -> Iterator[Note]:
     found = list(sentences(document.analysis))
     alarms = [each for each in found if each.weight == "alarm"]
     yield from _firsts((each.label, Note(each.label, each.text)) for each in alarms)
-    if document.duet is not None and document.ranking:
-        yield Note("duet", describe_duet(document.duet))
+    yield from (Note(label, text) for label, text in describe_neighbour(document))
     if document.ended_by is not None:
         yield Note("rounds", document.ended_by)
     yield from (Note("a part", part_in_words(part)) for part in document.plan.parts)

@@ -6,13 +6,13 @@ is claimed. ``rank`` is for the targets of one run; ``compare`` uses ``rank_entr
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from replayer._native import Histogram
-from replayer.analysis.resampling import Draw, Mixture, Resampled, resample, resample_mixture
+from replayer.analysis.resampling import Mixture, Resampled, resample, resample_mixture
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.measure.mix import has_think_time
 from replayer.measure.record import RunRecord
@@ -36,7 +36,6 @@ from replayer.report.document import (
     PooledFigures,
     Unranked,
 )
-from replayer.report.duet import why_not_compared
 
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
@@ -93,7 +92,7 @@ class Entrant:
     summary: TargetSummary
     latencies: Mapping[tuple[str, int], Histogram]
     distributions: Mapping[Subject, Distribution]
-    draw: Draw
+    seed: int
     order: Order
     thinks: bool
     """Whether its users wait between transactions."""
@@ -121,7 +120,7 @@ def entrants_of(sides: Sequence[Side], summaries: Mapping[int, Summary]) -> list
             summary=summaries[id(side.record)].targets[side.target.index],
             latencies=latencies_of(side.record, side.target.index),
             distributions=found.get(id(side.record), {}),
-            draw=Draw(seeds[id(side.record)], paired=side.record.run.load.duet),
+            seed=seeds[id(side.record)],
             order=side.record.run.load.order,
             thinks=has_think_time(side.record.plan),
             looks=side.record.run.load.looks,
@@ -147,7 +146,6 @@ class _EntrantFigures:
     rounds: tuple[_Values, ...]
     resampled: Resampled | None
     looks: int
-    draw: Draw
 
 
 def _rank_figures(
@@ -231,7 +229,7 @@ def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _EntrantFigures:
         if (part := entrant.distributions.get((entrant.summary.index, "transaction", name)))
     ]
     resampled = (
-        resample_mixture(found, [*shares.values()], _PERCENTS, entrant.draw)
+        resample_mixture(found, [*shares.values()], _PERCENTS, entrant.seed)
         if len(found) == len(shares)
         else None
     )
@@ -242,7 +240,6 @@ def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _EntrantFigures:
         rounds=tuple(_mixed_values(entrant, part, shares) for part in entrant.summary.rounds),
         resampled=resampled,
         looks=entrant.looks,
-        draw=entrant.draw,
     )
 
 
@@ -296,9 +293,8 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _EntrantFigures | None
         samples=times_of(whole).count,
         values=tuple(figure.of(whole) for figure in FIGURES),
         rounds=tuple(tuple(f.of(entry) for f in FIGURES) for entry in each if entry is not None),
-        resampled=None if found is None else resample(found, _PERCENTS, entrant.draw),
+        resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),
         looks=entrant.looks,
-        draw=entrant.draw,
     )
 
 
@@ -334,8 +330,7 @@ def _standing(
     elif figures is not best[1]:
         sides = _evidence(figures, place), _evidence(best[1], place)
         claim, interval = judge_difference(*sides, percent, ratio, contenders)
-        if not value and percent is not None:  # 0 and 0
-            claim, interval = "no difference shown", None
+        claim = claim if value or percent is None else "no difference shown"
     several = len(rounds) > 1
     return ComparisonRow(
         label=figures.label,
@@ -351,12 +346,31 @@ def _standing(
 
 def _evidence(figures: _EntrantFigures, place: int) -> Evidence:
     found = _rounds(figures, place)
-    return Evidence(found, figures.samples, figures.resampled, place, figures.looks, figures.draw)
+    return Evidence(found, figures.samples, figures.resampled, place, figures.looks)
 
 
 def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
     """Return a figure of each round in which there were samples enough for it."""
     return [found for values in figures.rounds if (found := values[place]) is not None]
+
+
+def ratio_between(
+    figure: ComparedFigure, own: str, other: str
+) -> tuple[float | None, float | None, float | None]:
+    """Return how many times another's figure one of two contenders has, with the 95 % interval.
+
+    None: that cannot be said. The ranking has it to the best, whichever of them that is.
+    """
+    rows = {row.label: row for row in figure.standings}
+    one, two = rows[own], rows[other]
+    ratio = one.value / two.value if two.value else None
+    if figure.standings[0] is two:
+        return ratio, one.ratio_low, one.ratio_high
+    return ratio, _inverse(two.ratio_high), _inverse(two.ratio_low)
+
+
+def _inverse(ratio: float | None) -> float | None:
+    return 1 / ratio if ratio else None
 
 
 @dataclass(frozen=True)
@@ -377,10 +391,21 @@ class RunRanking:
 def rank(record: RunRecord, summary: Summary) -> RunRanking:
     """Rank the targets of a run."""
     sides = [Side(target.name, record, target) for target in record.run.targets]
-    found = rank_entrants(entrants_of(sides, {id(record): summary}))
-    if why_not_compared(record) is not None:  # what both share decides, and not what they are
-        return replace(found, figures=(), unranked=())
-    return found
+    return rank_entrants(entrants_of(sides, {id(record): summary}))
+
+
+def rank_pairs(record: RunRecord, summary: Summary) -> list[RunRanking]:
+    """Rank the two settings of each target; none where no neighbour ran."""
+    if record.run.neighbour is None:
+        return []
+    targets = record.run.targets
+    pairs = [(targets[each.alone], targets[each.beside]) for each in record.run.neighbour.pairs]
+    return [
+        rank_entrants(
+            entrants_of([Side(own.name, record, own) for own in pair], {id(record): summary})
+        )
+        for pair in pairs
+    ]
 
 
 def rank_entrants(entrants: Sequence[Entrant]) -> RunRanking:

@@ -17,7 +17,7 @@ from replayer.measure.summarise import summarise
 from replayer.report.claims import CLAIM_ROUNDS, FEW_ROUNDS_MARGIN
 from replayer.report.document import ComparedFigure
 from replayer.report.plan_changes import work_in, work_of
-from replayer.report.ranking import Side, entrants_of, rank_entrants
+from replayer.report.ranking import Side, entrants_of, rank_entrants, ratio_between
 from replayer.verdict.judgement import judge
 
 _FIGURES = frozenset({"p50", "p95"})
@@ -103,30 +103,20 @@ def _figures(after: RunRecord, before: RunRecord, tolerance: float) -> Iterator[
 
 def _judge(target: str, figure: ComparedFigure, tolerance: float, rounds: int) -> BaselineFigure:
     rows = {row.label: row for row in figure.standings}
-    after, before = rows[_AFTER], rows[_BEFORE]
-    ratio = after.value / before.value if before.value else None
-    low, high = (
-        (after.ratio_low, after.ratio_high)
-        if figure.standings[0] is before
-        else (_inverse(before.ratio_high), _inverse(before.ratio_low))
-    )
+    ratio, low, high = ratio_between(figure, _AFTER, _BEFORE)
     if rounds < CLAIM_ROUNDS and low and high:  # they hardly show how much rounds differ
         low, high = low / FEW_ROUNDS_MARGIN, high * FEW_ROUNDS_MARGIN
     return BaselineFigure(
         target=target,
         what=figure.subject,
         figure=figure.figure,
-        before_ns=before.value,
-        after_ns=after.value,
+        before_ns=rows[_BEFORE].value,
+        after_ns=rows[_AFTER].value,
         ratio=ratio,
         low=low,
         high=high,
         outcome=_outcome(low, high, 1 + tolerance),
     )
-
-
-def _inverse(ratio: float | None) -> float | None:
-    return 1 / ratio if ratio else None
 
 
 def _outcome(low: float | None, high: float | None, most: float) -> Outcome:

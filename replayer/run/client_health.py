@@ -147,7 +147,10 @@ class _Reading(Added):
 
 
 class ClientHealth:
-    """Adds up what measured phases cost."""
+    """Adds up what measured phases cost, those beside a neighbour apart.
+
+    The health is that of the setting in which users waited for CPUs more: a mean would hide it.
+    """
 
     def __init__(self, engine: Engine, overhead_ns: float | None, standstill: Standstill) -> None:
         self._engine = engine
@@ -155,20 +158,37 @@ class ClientHealth:
         self._overhead_ns = overhead_ns
         self._clock_ns = clock_ns()
         self._begin: _Reading | None = None
-        self._sum = _Reading(0, 0, 0, 0, 0, 0)
+        self._is_beside = False
+        self._sums: dict[bool, _Reading] = {}
+        """By whether they are those beside a neighbour."""
 
-    def open(self) -> None:
+    def open(self, *, is_beside: bool = False) -> None:
         """A measured phase begins."""
+        self._is_beside = is_beside
         self._begin = self._read()
 
     def close(self) -> None:
         """It has ended."""
-        self._sum = self._so_far()
+        self._sums = self._so_far()
         self._begin = None
 
     def health(self, calls: int, given_up: int, dropped: int) -> Health:
         """Return the sum until now, with users that hang and transactions dropped by listeners."""
-        so_far = self._so_far()
+        found = self._so_far()
+        parts = [
+            self._health_of(each, calls, given_up, dropped)
+            for each in found.values() or [_Reading(0, 0, 0, 0, 0, 0)]
+        ]
+        worst = max(parts, key=lambda each: each.waiting_share)
+        share = worst.in_call_ns / max(sum(each.in_call_ns for each in parts), 1)
+        return worst.model_copy(
+            update={
+                "calls": round(calls * share) if len(parts) > 1 else calls,
+                "stood_still_ns": sum(each.stood_still_ns for each in parts),
+            }
+        )
+
+    def _health_of(self, so_far: _Reading, calls: int, given_up: int, dropped: int) -> Health:
         capacity_ns = so_far.wall_ns * len(os.sched_getaffinity(0))
         cpu_share = min(so_far.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0
         outside_share = so_far.outside_ns / capacity_ns if capacity_ns else 0.0
@@ -190,10 +210,11 @@ class ClientHealth:
             events_dropped=dropped,
         )
 
-    def _so_far(self) -> _Reading:
+    def _so_far(self) -> dict[bool, _Reading]:
         if self._begin is None:
-            return self._sum
-        return self._sum + (self._read() - self._begin)
+            return self._sums
+        known = self._sums.get(self._is_beside, _Reading(0, 0, 0, 0, 0, 0))
+        return {**self._sums, self._is_beside: known + (self._read() - self._begin)}
 
     def _read(self) -> _Reading:
         return _Reading(

@@ -25,10 +25,11 @@ from replayer.measure.summarise import summarise
 from replayer.measure.units import NS_PER_S
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import OpenFigure, find_open_in, plan_looks
-from replayer.report.ranking import rank
+from replayer.report.ranking import rank, rank_pairs
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.ledger import Ledger
-from replayer.run.prepared_run import Leftovers, RunRequest
+from replayer.run.neighbour_process import NeighbourProcess, NeighbourTerms
+from replayer.run.prepared_run import Leftovers, RunRequest, chosen_targets
 from replayer.run.progress import Hang, ProgressDisplay, Tick
 from replayer.run.results import Shown, end_run
 from replayer.run.schedule import ScheduledSegment
@@ -46,6 +47,12 @@ class LoadClient:
 
     targets: tuple[str, ...]
     ledger: Ledger
+
+    def lay_out(self, target: int) -> None:
+        """Lay out what a segment on a target needs."""
+
+    def write_out(self, target: int) -> None:
+        """Have written out what was written on a target."""
 
     def prepare(self, segment: ScheduledSegment) -> None:
         """Lay out what the segment needs, and bring the caches into their state."""
@@ -136,7 +143,9 @@ class Looks:
 
     def _look(self, rounds: int) -> OpenFigure | None:
         record = load_run(self.folder)
-        return find_open_in(record.run, rank(record, summarise(record)), rounds)
+        summary = summarise(record)
+        rankings = rank_pairs(record, summary) or [rank(record, summary)]
+        return find_open_in(record.run, rankings, rounds)
 
 
 @dataclass(frozen=True)
@@ -157,9 +166,11 @@ class Terms:
     interruption: Interruption
     looks: Looks | None = None
     """None: it ends with its schedule."""
+    neighbour: NeighbourProcess | None = None
+    """Runs beside each second setting of a target; None: all run alone."""
 
     @classmethod
-    def of(cls, request: RunRequest, folder: Path) -> "Terms":
+    def of(cls, request: RunRequest, folder: Path, neighbour: NeighbourProcess | None) -> "Terms":
         """Return those of a run whose load is users of a workload."""
         workload = request.workload
         return cls(
@@ -172,6 +183,7 @@ class Terms:
             progress=request.progress,
             interruption=request.interruption,
             looks=None if workload.until is None else Looks(folder, workload.until),
+            neighbour=neighbour,
         )
 
 
@@ -200,8 +212,6 @@ class PhaseController:
         self.rounds = 0
         self._ends_after: int | None = None
         self._began_s = 0.0
-        self._place = 0
-        """Of the segment in the schedule."""
 
     def start(self) -> None:
         """Begin, in a greenlet."""
@@ -223,6 +233,8 @@ class PhaseController:
     def run(self) -> None:
         """Lead through all segments; what goes wrong is kept as the failure."""
         self._try(self._run_segments)
+        if self._terms.neighbour is not None:
+            self._try(self._terms.neighbour.remove)
         self._try(self._client.settle)
         if not self._stop_wanted:
             self._on_end()
@@ -244,9 +256,10 @@ class PhaseController:
 
     def _run_segments(self) -> None:
         self._client.check()
+        if self._terms.neighbour is not None:
+            self._terms.neighbour.lay_out()
         self._began_s = time.monotonic()
-        for place, segment in enumerate(self._terms.schedule):
-            self._place = place
+        for segment in self._terms.schedule:
             # Those who hang can take no part in another turn, and would be missed there.
             if self._is_ending() or self._client.stuck_users():
                 break
@@ -257,8 +270,7 @@ class PhaseController:
     def _has_decided(self, segment: ScheduledSegment) -> bool:
         """Whether all targets have had their turn, and these rounds decide or are all there is."""
         looks, rounds = self._terms.looks, segment.round + 1
-        following = self._terms.schedule[self._place + 1 : self._place + 2]
-        is_whole = all(each.round > segment.round for each in following)
+        is_whole = segment.target == len(self._client.targets) - 1
         if looks is None or not is_whole or self._is_ending():
             return False
         if looks.are_due(rounds):
@@ -269,6 +281,17 @@ class PhaseController:
         return time.monotonic() - self._began_s
 
     def _run_segment(self, segment: ScheduledSegment) -> None:
+        neighbour = self._terms.neighbour
+        if neighbour is None:
+            self._measure(segment)
+            return
+        # What was written before, by the neighbour too, is not to go to a disk while this is timed.
+        self._client.lay_out(segment.target)
+        self._client.write_out(segment.target)
+        with neighbour.beside(segment):
+            self._measure(segment)
+
+    def _measure(self, segment: ScheduledSegment) -> None:
         self._client.prepare(segment)
         ramped = self._ramps_under_load()
         self._client.ledger.begin_turn()
@@ -288,8 +311,7 @@ class PhaseController:
             if ramped and not self._is_ending():
                 self._client.end_warm_up()
                 began_s = time.monotonic()
-            if segment.phase == "measured":
-                self._client.open_gauge()
+            self._client.open_gauge()
             self._wait(segment, segment.title, _after(began_s, segment.duration_ns))
             self._client.check()
         finally:
@@ -332,13 +354,15 @@ class PhaseController:
     def _look(self, segment: ScheduledSegment, phase: str, left_s: float | None) -> None:
         """Show how things are, and sleep a little."""
         self._client.watch()
+        if self._terms.neighbour is not None:
+            self._terms.neighbour.check()
         running = self._client.running_users()
         self.most_users = max(self.most_users, running)
         names, rounds = self._client.targets, self._terms.rounds
         of = "" if self._terms.looks is not None else f" of {rounds}"
         turn = f"round {segment.round + 1}{of}, " if rounds > 1 else ""
         tick = Tick(
-            phase=f"{turn}{' and '.join(names[each] for each in segment.targets)}, {phase}",
+            phase=f"{turn}{names[segment.target]}, {phase}",
             users=running,
             left_s=left_s,
             ledger=self._client.ledger,
@@ -356,10 +380,11 @@ class PhaseController:
         looks = self._terms.looks
         if looks is None or self._ends_after is None or segment.duration_ns is None:
             return None
-        per_round, begun = len(self._terms.schedule) // self._terms.rounds, self._place + 1
-        turns = max(self._ends_after * per_round - begun, 0)
+        targets = len(self._client.targets)
+        done = segment.round * targets + segment.target
+        turns = max(self._ends_after * targets - done - 1, 0)
         left_s = left_s or 0.0
-        each_s = (self._took_s() + left_s) / begun  # with all that is laid out between
+        each_s = (self._took_s() + left_s) / (done + 1)  # with all that is laid out between
         return min(turns * each_s, looks.until.budget_s - self._took_s()) + left_s
 
     def _done_share(self) -> float | None:
@@ -376,13 +401,31 @@ def _after(began_s: float, length_ns: int | None) -> float | None:
     return None if length_ns is None else began_s + length_ns / NS_PER_S
 
 
+def _neighbour_of(request: RunRequest, writer: RunWriter) -> NeighbourProcess | None:
+    """Return what runs beside a run, after writing down what that is."""
+    if request.neighbour is None:
+        return None
+    terms = NeighbourTerms(
+        writer.folder.path / "neighbour",
+        request.progress,
+        request.interruption,
+        request.spawner.stop_timeout_s,
+    )
+    # A master's targets have no paths; these are the same ones.
+    found = NeighbourProcess(request.neighbour, chosen_targets(request.settings), terms)
+    writer.note_neighbour(found.facts)
+    writer.folder.write_run(writer.run)
+    return found
+
+
 class ControlledRun(ABC):
     """A run whose targets are laid out: its users may come."""
 
     def __init__(self, request: RunRequest, client: LoadClient, writer: RunWriter) -> None:
         self.request = request
         self._writer = writer
-        terms = Terms.of(request, writer.folder.path)
+        self.neighbour = _neighbour_of(request, writer)
+        terms = Terms.of(request, writer.folder.path, self.neighbour)
         self.controller = PhaseController(terms, client, request.spawner.end_test)
         self.shown = Shown(0)
 
@@ -419,6 +462,8 @@ class ControlledRun(ABC):
         """Write how it ended, judge it, and show its results."""
         interrupted = self.request.interruption.level > Level.NONE
         spawner = self.request.spawner
+        if self.neighbour is not None:
+            self._writer.note_neighbour(self.neighbour.facts)
         ending = RunEnding(
             status="failed" if failure else "interrupted" if interrupted else "finished",
             failure=failure,
@@ -435,6 +480,8 @@ class ControlledRun(ABC):
     def _say_leavings(self, leavings: Leftovers) -> int:
         """Say what is still on the targets; return the exit code."""
         code, left = self.shown.exit_code, leavings.left
+        if self.neighbour is not None:
+            left = (*left, *self.neighbour.left)
         for line in (*leavings.kept, *left):
             sys.stderr.write(f"{line}\n")
         if left and (not code or self.request.interruption.has_abandoned):

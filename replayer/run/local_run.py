@@ -16,8 +16,8 @@ from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import PRECISION
 from replayer.report.regression import check_kept_run
 from replayer.run.controller import ControlledRun
-from replayer.run.duet import refuse_duet
 from replayer.run.interruption import Interruption
+from replayer.run.neighbour import CheckedNeighbour, check_neighbour
 from replayer.run.options import DEFAULT_BUDGET_S, Settings
 from replayer.run.prepared_run import (
     PreparedRun,
@@ -31,13 +31,7 @@ from replayer.run.progress import Observer
 from replayer.run.replays import read_order, read_results
 from replayer.run.results import check_thresholds
 from replayer.run.runtime import Runtime
-from replayer.run.schedule import (
-    ROUNDS_OF_DUET,
-    default_rounds,
-    fit_rounds,
-    make_duet,
-    make_schedule,
-)
+from replayer.run.schedule import default_rounds, fit_rounds, make_schedule
 from replayer.run.spawner import Spawner
 from replayer.run.targets import MountError, NamedTarget
 from replayer.run.verification import read_all_back, read_verification, refuse_others
@@ -53,7 +47,7 @@ class LocalRun(ControlledRun):
 
     def __init__(self, session: PreparedRun, observer: Observer) -> None:
         self._session = session
-        self._runtime = Runtime(session, range(session.request.users))
+        self._runtime = Runtime(session, range(session.request.workload.plan.users))
         self._runtime.pump.hand_to(self._runtime.statistics.merge)
         self._runtime.pump.hand_to(observer.watch)
         super().__init__(session.request, self._runtime.client, session.writer)
@@ -143,9 +137,6 @@ def make_request(
     else:
         workload = _until_decided(settings, workload, len(targets))
         rounds = rounds if workload.until is None else workload.until.most_rounds
-    if settings.duet:
-        refuse_duet(settings, spawner, workload, targets)
-        workload = replace(workload, duet=True)
     spawner.refuse_mixtures(workload.plan, len(targets), rounds)
     named = None if spawner.has_file_users else workload.plan.transactions
     check_thresholds(workload, targets, named)
@@ -154,6 +145,7 @@ def make_request(
         check_kept_run(settings.baseline, plan, tuple(target.name for target in targets))
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
+    neighbour = _check_neighbour(spawner, settings)
     for line in _say_beforehand(workload):
         observer.progress.say(line)
     # Users in Python stay on the target they were dealt: all targets have their turn at once.
@@ -163,16 +155,34 @@ def make_request(
         workload=workload,
         targets=targets,
         rounds=rounds,
-        schedule=(
-            make_duet(rounds, workload.plan.duration_ns or 0)
-            if workload.duet
-            else make_schedule(turns, rounds, workload.plan.duration_ns)
-        ),
+        schedule=make_schedule(turns, rounds, workload.plan.duration_ns),
         progress=observer.progress,
         interruption=interruption,
         spawner=spawner,
-        spawn_rate=_spawn_rate(settings, workload) * (len(targets) if workload.duet else 1),
+        spawn_rate=_spawn_rate(settings, workload),
+        neighbour=neighbour,
     )
+
+
+def _check_neighbour(spawner: Spawner, settings: Settings) -> CheckedNeighbour | None:
+    """Return what runs beside the users, if it can.
+
+    Raises:
+        ReplayerError: It cannot be run, or users of a locustfile would have no second setting.
+    """
+    order = settings.neighbour
+    if order is None:
+        return None
+    why, hint = None, "leave it out"
+    if spawner.has_python_users or spawner.is_shaped:
+        why = "users and load shapes of a locustfile cannot begin anew for it"
+    elif settings.reuse:
+        why, hint = "a kept folder has room for one of its two settings", "use --target"
+    elif settings.remount_command is not None:
+        why, hint = "with --remount-command a target has one turn", "use --cache warm"
+    if why is not None:
+        raise ReplayerError(f"--neighbour {order.scenario}: {why}", hint=hint)
+    return check_neighbour(order)
 
 
 def _say_beforehand(workload: Workload) -> Iterator[str]:
@@ -213,7 +223,7 @@ def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
     if spawner.is_shaped or spawner.has_python_users:
         return 1
-    rounds = ROUNDS_OF_DUET if settings.duet else default_rounds(targets)
+    rounds = default_rounds(targets)
     return rounds if settings.baseline is None else max(rounds, CLAIM_ROUNDS)
 
 

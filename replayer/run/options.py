@@ -20,6 +20,7 @@ from replayer.paths import exists, is_folder
 from replayer.report.decision import PRECISION
 from replayer.report.forms import ReportFiles
 from replayer.report.regression import TOLERANCE, KeptRun
+from replayer.run.neighbour import NeighbourOrder, read_neighbour
 
 Pace = Literal["asap", "closed", "timed", "open"]
 MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week
@@ -236,6 +237,8 @@ class Settings:
     cache: CacheState | None = None
     """State of the caches before each segment; None means what the scenario says."""
     remount_command: str | None = None
+    neighbour: NeighbourOrder | None = None
+    """What runs beside each target's second setting; None: every target is measured alone."""
     rounds: int | None = None
     """Turns of each target; None means one for one target, of several until they decide."""
     precision: float | None = None
@@ -244,8 +247,6 @@ class Settings:
     """Time for that, of all targets together; None means the default."""
     ends_early: bool = True
     """Whether it may end once it has decided."""
-    duet: bool = False
-    """Whether both targets are measured at the same time."""
     seed: int | None = None
     changes: tuple[str, ...] = ()
     """``KEY=VALUE`` each, laid over the scenario."""
@@ -278,10 +279,10 @@ class Settings:
             targets=tuple(parsed.target),
             cache=cast("CacheState | None", parsed.cache),
             remount_command=parsed.remount_command,
+            neighbour=parsed.neighbour,
             rounds=parsed.rounds,
             precision=parsed.precision,
             budget_s=parsed.budget,
-            duet=parsed.duet,
             seed=parsed.seed,
             changes=tuple(parsed.changes),
             keep=cast("Keep | None", parsed.keep),
@@ -382,11 +383,18 @@ def add_procedure_options(parser: Parser) -> None:
         "a password",
     )
     parser.add_argument(
+        "--neighbour",
+        type=read_neighbour,
+        metavar="SCENARIO[@RATE]",
+        help="measure each target twice, in turns: alone, and while this scenario runs on it, too "
+        "(at RATE arrivals, such as uploads@20/s; default: at its own pace)",
+    )
+    parser.add_argument(
         "--rounds",
         type=read_rounds,
         metavar="N",
         help="turns of each target, interleaved (default: 1 for one target; of several, until "
-        "they are decided, or 3 with -t; 6 with -t and --duet)",
+        "they are decided, or 3 with -t)",
     )
     parser.add_argument(
         "--precision",
@@ -401,12 +409,6 @@ def add_procedure_options(parser: Parser) -> None:
         metavar="TIME",
         help="time for all rounds together until then, at most, but for the first 3 (default: "
         f"{DEFAULT_BUDGET_S // 60}m)",
-    )
-    parser.add_argument(
-        "--duet",
-        action="store_true",
-        help="measure two targets at the same time, each with all users, for machines that others "
-        "disturb; refused where both share a server, a disk or a busy client",
     )
     parser.add_argument("--seed", type=read_seed, metavar="N", help="seed of every random draw")
 

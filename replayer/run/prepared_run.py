@@ -19,9 +19,9 @@ from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan.summary import describe_plan
 from replayer.run.caches import CacheProcedure, choose_procedure, remount
-from replayer.run.duet import check_apart
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
+from replayer.run.neighbour import CheckedNeighbour
 from replayer.run.options import Settings
 from replayer.run.preflight import check_caches, check_cpus
 from replayer.run.progress import ProgressDisplay
@@ -34,6 +34,7 @@ from replayer.run.targets import (
     MountError,
     NamedTarget,
     TargetError,
+    add_settings,
     check_place,
     explain,
     parse_targets,
@@ -41,7 +42,7 @@ from replayer.run.targets import (
 )
 from replayer.run.threads import call_in_thread, call_within
 from replayer.run.workload import Workload, changes_files
-from replayer.run.writer import RunEnding, RunWriter, describe_run, describe_targets, find_targets
+from replayer.run.writer import RunEnding, RunWriter, describe_run, find_targets
 
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
 OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
@@ -60,11 +61,8 @@ class RunRequest:
     interruption: Interruption
     spawner: Spawner
     spawn_rate: float = 1.0
-
-    @property
-    def users(self) -> int:
-        """How many users there are at the same time: of a duet, those of both targets."""
-        return self.workload.plan.users * (len(self.targets) if self.workload.duet else 1)
+    neighbour: CheckedNeighbour | None = None
+    """What runs beside the users of each second setting."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,8 @@ def chosen_targets(settings: Settings) -> tuple[NamedTarget, ...]:
     if settings.targets and settings.reuse:
         message = "--target and --reuse exclude each other: a kept folder is already a target"
         raise TargetError(message)
-    return parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+    found = parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+    return found if settings.neighbour is None else add_settings(found, settings.neighbour.name)
 
 
 def check_targets(request: RunRequest) -> None:
@@ -101,9 +100,10 @@ def check_targets(request: RunRequest) -> None:
     """
     if _is_default(request.settings):
         _make_default_folder()
-    for target in request.targets:
+    targets = [target for target in request.targets if not target.is_beside]
+    for target in targets:
         check_in_time(target)
-    _look_in_time(request.targets[0].paths[0], partial(refuse_aliases, request.targets))
+    _look_in_time(targets[0].paths[0], partial(refuse_aliases, targets))
 
 
 def check_in_time(target: NamedTarget) -> None:
@@ -143,8 +143,6 @@ def prepare_run(request: RunRequest) -> PreparedRun:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     check_procedure(procedure, request.rounds)
     check_targets(request)
-    if workload.duet:
-        check_apart(describe_targets(request.targets))
     check_cpus(request.progress, request.interruption, asks=settings.asks)
     works = layout_of(request)
     folder = create_run_folder(settings.output, settings.runs)
@@ -175,7 +173,6 @@ def start_engine(
         target_dirs[0].works.plan,
         [target_dir.sandboxes for target_dir in target_dirs],
         record=str(writer.folder.path),
-        abreast=request.workload.duet,
         **more,
     )
     return PreparedRun(
@@ -266,7 +263,7 @@ def make_folders(request: RunRequest, target_dirs: Sequence[TargetDir], run: str
             # What an earlier run laid out does not say that it is of this one.
             target_dir.fresh = not workload.plan.verifies
         else:
-            target_dir.create(run, note)
+            target_dir.create(target_dir.target.folder_of(run), note)
             target_dir.require(needs.space_bytes, needs.inodes)
 
 

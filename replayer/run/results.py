@@ -14,7 +14,6 @@ from replayer.plan.summary import describe_plan
 from replayer.report.composition import compose, headlines_of
 from replayer.report.description import say_verdict
 from replayer.report.document import Document
-from replayer.report.duet import with_duet
 from replayer.report.first_screen import render_first_screen
 from replayer.report.forms import ReportFiles
 from replayer.report.html import render_html
@@ -92,7 +91,6 @@ def show_results(
         record = load_run(folder.path, run)
         if baseline is not None:
             record = judged_against(record, baseline)
-        record = with_duet(record)
         document = compose(record)
     except ReplayerError as error:
         return Shown(EXIT_INCONCLUSIVE, (error,))

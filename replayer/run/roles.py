@@ -168,7 +168,6 @@ NOTHING = (None, False, "")
 REPLAYS = ("check_order", "event_log", "pace", "speed", "rate", "loops", "requests")
 CHANGES = ("changes",)
 DECIDING = ("precision", "budget")
-DUET = ("duet",)
 ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
@@ -228,7 +227,7 @@ def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             "start replays on its Traces page",
         )
         yield DECIDING, "is not for the web page", "its runs have a fixed length"
-        yield DUET, "is not for the web page", "use it on the command line"
+        yield ("neighbour",), "is not for the web page", "use it with replayer run"
     elif options.trace is None:
         yield REPLAYS, "needs a trace, and none is replayed", "add --trace, or leave it out"
     if not page and not options.worker and options.scenario is None:
@@ -247,11 +246,6 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             "needs one process: the order of events across processes is not known",
             "replay it without --processes, --master and --worker",
         )
-        yield (
-            DUET,
-            "needs one process: the targets are measured at the same moment",
-            "leave out --processes, --master and --worker",
-        )
     if options.processes and not options.worker:
         yield (
             ("expect_workers",),
@@ -262,6 +256,9 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             hint = "add --master-bind-host to accept workers of other machines, or leave it out"
             message = "has no effect with --processes: master and workers connect by themselves"
             yield (*FOUND, *LISTENING), message, hint
+    if (options.master or options.worker) and not options.processes:
+        hint = "use --processes, or run replayer beside it on another machine"
+        yield ("neighbour",), "needs the targets on this machine", hint
     if options.master:
         yield (
             FOUND,

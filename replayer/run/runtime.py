@@ -39,6 +39,11 @@ class EngineClient(LoadClient):
 
     def __init__(self, session: PreparedRun, registry: UserRegistry, gauge: ClientHealth) -> None:
         self.targets = tuple(target_dir.target.name for target_dir in session.target_dirs)
+        self._beside = frozenset(
+            index
+            for index, target_dir in enumerate(session.target_dirs)
+            if target_dir.target.is_beside
+        )
         self.ledger = Ledger()
         self.given_up: list[Stuck] = []
         """Users that hang in the kernel."""
@@ -48,20 +53,25 @@ class EngineClient(LoadClient):
         self._gauge = gauge
         self._pump: ResultPump | None = None
         self._segment: ScheduledSegment | None = None
-        self._requests: dict[int, Requests] = {}
-        """By target, in a measured phase."""
+        self._requests: Requests | None = None  # in a measured phase
 
     def follow(self, pump: ResultPump) -> None:
         """Hear of intervals from a result pump."""
         self._pump = pump
         pump.hand_to(self.ledger.add)
 
+    def lay_out(self, target: int) -> None:
+        """Lay out what a segment on a target needs."""
+        self._session.target_dirs[target].lay_out()
+
+    def write_out(self, target: int) -> None:
+        """Have written out what was written on a target."""
+        self._session.target_dirs[target].write_out()
+
     def prepare(self, segment: ScheduledSegment) -> None:
         """Lay out what the segment needs, and bring the caches into their state."""
-        for target in segment.targets:
-            self._session.target_dirs[target].lay_out()
-        for target in segment.targets:
-            self.prepare_caches(target)
+        self.lay_out(segment.target)
+        self.prepare_caches(segment.target)
 
     def prepare_caches(self, target: int) -> None:
         """Bring the caches into their state; what runs afterwards may change what was laid out."""
@@ -73,12 +83,7 @@ class EngineClient(LoadClient):
         """Let the users run."""
         self._segment = segment
         self._session.engine.begin_segment(
-            segment.target,
-            segment.round,
-            warm_up_ns,
-            segment.duration_ns,
-            beside=segment.beside,
-            phase=segment.phase,
+            segment.target, segment.round, warm_up_ns, segment.duration_ns
         )
         self._registry.open()
 
@@ -88,32 +93,32 @@ class EngineClient(LoadClient):
 
     def open_gauge(self) -> None:
         """A measured phase begins."""
-        targets = () if self._segment is None else self._segment.targets
-        self._requests = {each: read_requests(self._nfs_mounts(each)) for each in targets}
-        self._gauge.open()
+        self._requests = read_requests(self._nfs_mounts())
+        segment = self._segment
+        self._gauge.open(is_beside=segment is not None and segment.target in self._beside)
 
     def close_gauge(self) -> None:
         """It has ended."""
         self._gauge.close()
-        requests, self._requests, segment = self._requests, {}, self._segment
-        if segment is not None:
-            for target, before in requests.items():
-                self._note_requests(target, segment.round, before)
-
-    def _note_requests(self, target: int, turn: int, before: Requests) -> None:
-        asked = since(before, read_requests(self._nfs_mounts(target)))
+        before, self._requests, segment = self._requests, None, self._segment
+        if before is None or segment is None:  # the phase was never begun
+            return
+        asked = since(before, read_requests(self._nfs_mounts()))
         if asked:
             told: dict[str, JsonValue] = {
-                "target": target,
-                "round": turn,
+                "target": segment.target,
+                "round": segment.round,
                 "requests": {kind: counts.model_dump() for kind, counts in asked.items()},
             }
             with suppress(ReplayerError):  # the times that were measured are kept without it
                 self._session.writer.note(NFS_EVENT, self._session.engine.now_ns() / 1e9, told)
 
-    def _nfs_mounts(self, target: int) -> Sequence[str]:
-        """Return where the NFS mounts of a target are mounted."""
-        mounts = self._session.writer.run.targets[target].mounts
+    def _nfs_mounts(self) -> Sequence[str]:
+        """Return where the NFS mounts of the segment's target are mounted."""
+        run, segment = self._session.writer.run, self._segment
+        if segment is None:
+            return ()
+        mounts = run.targets[segment.target].mounts
         return [each.mount_point for each in mounts if each.filesystem in {"nfs", "nfs4"}]
 
     def stop_users(self) -> None:
@@ -183,7 +188,9 @@ class Runtime:
         self._session = session
         engine, spawner = session.engine, session.request.spawner
         names = tuple(target_dir.target.name for target_dir in session.target_dirs)
-        self._registry = registry = UserRegistry(engine, numbers, session.request.users)
+        self._registry = registry = UserRegistry(
+            engine, numbers, session.request.workload.plan.users
+        )
         self.statistics = spawner.open_statistics(engine.begin_epoch_ns, names)
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, registry, mailbox)

@@ -4,6 +4,8 @@ The engine makes every call on the mount. This module waits for it without block
 turns failures into refusals. The folder goes on to the engine as sandboxes.
 """
 
+import ctypes
+import errno
 import os
 import shlex
 import time
@@ -12,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import gevent
 from gevent.hub import get_hub
@@ -27,6 +29,9 @@ from replayer.run.targets import MountError, NamedTarget, explain, explain_readi
 from replayer.run.threads import call_within
 from replayer.run.watchdog import REFUSED, MountTask, Watchdog, refusal_of
 
+if TYPE_CHECKING:
+    from gevent.event import AsyncResult
+
 SWITCH = "/proc/sys/vm/drop_caches"
 
 
@@ -38,14 +43,16 @@ def may_evict_machine() -> bool:
     return False
 
 
-class MachineEviction:
-    """One sync of all mounts and dropping of all caches, under way in a thread."""
+class Flush:
+    """A call that writes out what is dirty, under way in a thread."""
 
     done_entries = total_entries = done_bytes = 0
 
-    def __init__(self) -> None:
+    def __init__(self, call: Callable[[], int], op: str, place: str) -> None:
+        self._op = op
+        self._place = place
         self._began_ns = time.monotonic_ns()
-        self._answer = get_hub().threadpool.spawn(evict_machine_caches)
+        self._answer: AsyncResult[int] = get_hub().threadpool.spawn(call)
 
     @property
     def finished(self) -> bool:
@@ -58,7 +65,14 @@ class MachineEviction:
     def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
         """Return the call, what it is made on, and for how long, if that is longer than a limit."""
         age_ns = time.monotonic_ns() - self._began_ns
-        return [("sync", "all mounts of this machine", age_ns)] if age_ns > after_ns else []
+        return [(self._op, self._place, age_ns)] if age_ns > after_ns else []
+
+
+class MachineEviction(Flush):
+    """One sync of all mounts and dropping of all caches."""
+
+    def __init__(self) -> None:
+        super().__init__(evict_machine_caches, "sync", "all mounts of this machine")
 
     def result(self) -> None:
         """Refuse to go on with caches that are not cold.
@@ -70,6 +84,41 @@ class MachineEviction:
             message = f"{SWITCH}: the machine's caches could not be dropped"
             raise OutsideError(message, hint="run it with --cache as-is or warm")
 
+
+class MountFlush(Flush):
+    """One sync of the file system that a folder is on."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(partial(_sync_mount, folder), "syncfs", folder)
+        self._folder = folder
+
+    def result(self) -> None:
+        """Refuse to go on with what could not be written.
+
+        Raises:
+            OSError: What the kernel says.
+        """
+        number = self._answer.get()
+        if number:
+            raise OSError(number, os.strerror(number), self._folder)
+
+
+def _sync_mount(path: str) -> int:
+    """Sync the file system of a folder; return why not, or 0.
+
+    Not raised: gevent prints what a thread raises.
+    """
+    try:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        return error.errno or errno.EIO
+    try:
+        return ctypes.get_errno() if _LIBC.syncfs(folder) else 0
+    finally:
+        os.close(folder)
+
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
 
 R = TypeVar("R")
 
@@ -352,6 +401,11 @@ class TargetDir(RunDir):
         self._used = True
         self._work("laying out", lambda: self.sandboxes[0].lay_out(self.works.plan, THREADS))
         self.fresh = True
+
+    def write_out(self) -> None:
+        """Have all written out that is dirty on its file system, through every mount point."""
+        for sandbox in self.sandboxes:
+            self._work("writing out", partial(MountFlush, sandbox.path))
 
     def verify(self) -> None:
         """Refuse a folder that does not hold what the plan lays out.

@@ -85,6 +85,12 @@ class NamedTarget:
     paths: tuple[Path, ...]
     written: str = field(default="", compare=False)
     """The folders as the command line has them, with commas between."""
+    is_beside: bool = False
+    """Whether this is the second setting of a target: the load beside a neighbour."""
+
+    def folder_of(self, run: str) -> str:
+        """Return the run's name in the folder that it makes here."""
+        return f"{run}-beside" if self.is_beside else run
 
 
 def parse_targets(words: Sequence[str]) -> tuple[NamedTarget, ...]:
@@ -100,11 +106,26 @@ def parse_targets(words: Sequence[str]) -> tuple[NamedTarget, ...]:
     for target in targets:
         _refuse_unshowable(target)
     _refuse_one_place_twice(targets, str)
-    doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
-    if doubled:
-        message = f"two targets are named {doubled[0]!r}"
-        raise TargetError(message, hint="give each target its own name: --target NAME=PATH")
+    _refuse_one_name_twice(targets)
     return targets
+
+
+def add_settings(targets: Sequence[NamedTarget], neighbour: str) -> tuple[NamedTarget, ...]:
+    """Return each target twice, in the order of turns: alone, and beside a neighbour of a name.
+
+    Raises:
+        TargetError: Another target has the name of a second setting.
+    """
+    found = tuple(
+        setting
+        for target in targets
+        for setting in (
+            target,
+            replace(target, name=f"{target.name}+{neighbour}", is_beside=True),
+        )
+    )
+    _refuse_one_name_twice(found)
+    return found
 
 
 def check_place(target: NamedTarget, path: Path) -> None:
@@ -201,6 +222,13 @@ def _name_apart(targets: Sequence[NamedTarget]) -> tuple[NamedTarget, ...]:
         target if target.name else replace(target, name=_short_name(target.paths[0], taken))
         for target in targets
     )
+
+
+def _refuse_one_name_twice(targets: Sequence[NamedTarget]) -> None:
+    doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
+    if doubled:
+        message = f"two targets are named {doubled[0]!r}"
+        raise TargetError(message, hint="give each target its own name: --target NAME=PATH")
 
 
 def _refuse_one_place_twice(

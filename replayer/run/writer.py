@@ -15,6 +15,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.clients import Client, TaskFailure, UserKind
 from replayer.measure.facts import MachineFacts, collect_machine
 from replayer.measure.health import LOOPS, Health, LoadFacts, RunWarning
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.run import (
     CacheFacts,
     PlanFacts,
@@ -61,6 +62,10 @@ class RunWriter:
         self.note_replay(**known)
         if self.run.replay is not None:
             self.folder.write_run(self.run)
+
+    def note_neighbour(self, neighbour: Neighbour) -> None:
+        """Note what ran beside the measured load; the end writes it."""
+        self.run = self.run.model_copy(update={"neighbour": neighbour})
 
     def add_clients(self, clients: tuple[Client, ...]) -> None:
         """Write who measures."""
@@ -199,5 +204,4 @@ def load_facts(work: Workload, rounds: int) -> LoadFacts:
         ramp_up_s=work.ramp_up_ns / NS_PER_S,
         looks=1 if work.until is None else len(plan_looks(work.until.most_rounds)),
         until=work.until,
-        duet=work.duet,
     )

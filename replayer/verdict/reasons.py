@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.measure.health import Health, saturated, say_saturated
+from replayer.measure.neighbour import why_not_as_asked
 from replayer.measure.pacing import cut_share, say_cut, say_unbegun, unbegun_share
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import OutcomeSummary, RoundSummary, Summary, TargetSummary
@@ -58,7 +59,7 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
     if record.run.health is not None:
         yield from _of_the_client(record.run.health)
         yield from _of_users_given_up(record.run.health, summary)
-    yield from _of_the_duet(record)
+    yield from _of_the_neighbour(record)
     yield from record.damage
     for target in summary.targets:
         if unbegun_share(target.overall) > UNBEGUN_SHARE:
@@ -125,16 +126,6 @@ def _of_the_client(health: Health) -> Iterator[str]:
         )
 
 
-def _of_the_duet(record: RunRecord) -> Iterator[str]:
-    """Yield why two targets cannot be compared that were measured at the same time."""
-    run = record.run
-    if run.duet is None or (run.health is not None and saturated(run.health)):
-        return  # that the client was saturated is told already
-    why = run.duet.why_not(tuple(target.name for target in run.targets), run.health)
-    if why is not None:
-        yield why
-
-
 def _of_users_given_up(health: Health, summary: Summary) -> Iterator[str]:
     """Yield that users hung to the end; fio and older run folders do not say since when."""
     if not health.users_given_up:
@@ -147,6 +138,19 @@ def _of_users_given_up(health: Health, summary: Summary) -> Iterator[str]:
         else f"the oldest call had lasted {format_time_ns(oldest_ns)}, and counts in max alone"
     )
     yield f"{health.users_given_up} users hung in a call: {known}"
+
+
+def _of_the_neighbour(record: RunRecord) -> Iterator[str]:
+    """Yield where the load beside the measured one was not what was asked for."""
+    neighbour = record.run.neighbour
+    if neighbour is None or record.status in _UNFINISHED:
+        return
+    names = {target.index: target.name for target in record.run.targets}
+    for pair in neighbour.pairs:
+        done = neighbour.done_in(pair.beside)
+        why = "it had no turn" if done is None else why_not_as_asked(done)
+        if why is not None:
+            yield f"the neighbour of {names[pair.beside]} was not {neighbour.says}: {why}"
 
 
 _UNFINISHED = {

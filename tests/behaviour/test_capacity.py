@@ -97,3 +97,28 @@ def test_without_time_for_one_trial_it_says_so(shell: Shell, words: tuple[str, .
     done = shell.run(*words, "--threshold", "look.p95 < 200ms", "--budget", "5s")
     assert done.code == 4
     assert "the budget has no time for one trial of 10 s" in done.out
+
+
+def test_a_capacity_is_looked_for_alone_and_beside_a_neighbour(
+    shell: Shell, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    limits = ("--threshold", "look.p95 < 200ms", "--neighbour", "look.yaml@5/s")
+    done = shell.run(*words, *limits, "--budget", "40s", "--json", "-o", tmp_path / "out")
+    assert done.code == 4, done.err
+    document = json.loads(done.out)
+    assert document["neighbour"]["rate_per_s"] == 5
+    found = {one["name"]: one for one in document["targets"]}
+    assert found.keys() == {"here", "here+look"}
+    assert found["here+look"]["alone"] == "here"
+    assert [point["load"] for point in found["here+look"]["trials"]][:1] == [10]
+    beside = json.loads((tmp_path / "out/neighbour/1-round-2/run.json").read_text())
+    assert beside["summary"]["targets"][0]["overall"]["transactions"][0]["count"] > 10
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_a_neighbour_that_cannot_run_is_refused_before_any_trial(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    done = shell.run(*words, "--threshold", "look.p95 < 1s", "--neighbour", "visibility")
+    assert (done.code, "its users have roles" in done.err) == (2, True)
+    assert list((shell.home / "mount").iterdir()) == []

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from replayer._native import Histogram
-from replayer.analysis.resampling import Draw
 from replayer.analysis.slots import Distribution, Slots, Subject
 from replayer.measure.health import UntilDecided
 from replayer.measure.run import Run
@@ -105,7 +104,7 @@ class SimulatedRun:
             ),
             latencies=own,
             distributions=dict(self._distributions(target, rounds)),
-            draw=Draw(0),
+            seed=0,
             order="together",
             thinks=True,
             looks=len(self.looks),
@@ -281,17 +280,17 @@ def test_a_run_says_that_it_stopped_as_it_had_decided() -> None:
     truth = Truth(2, 0.03, slower=1.5)
     rounds, ranking = SimulatedRun(truth, 1).ended()
     run = ended_run(truth, rounds)
-    assert say_ended(run, ranking, proves=True) == "stopped after 3 rounds: decided"
-    assert say_ended(run, ranking, proves=False) == "stopped after 3 rounds"
+    assert say_ended(run, [ranking], proves=True) == "stopped after 3 rounds: decided"
+    assert say_ended(run, [ranking], proves=False) == "stopped after 3 rounds"
     interrupted = run.model_copy(update={"status": "interrupted"})
-    assert say_ended(interrupted, ranking, proves=True) is None
-    assert say_ended(make_run(), ranking, proves=True) is None
+    assert say_ended(interrupted, [ranking], proves=True) is None
+    assert say_ended(make_run(), [ranking], proves=True) is None
 
 
 def test_a_run_whose_budget_is_spent_says_how_well_it_knows_and_which_budget_would_do() -> None:
     truth = Truth(2, 0.1, transactions=2)
     said = say_ended(
-        ended_run(truth, truth.most), SimulatedRun(truth, 1).rank(truth.most), proves=True
+        ended_run(truth, truth.most), [SimulatedRun(truth, 1).rank(truth.most)], proves=True
     )
     assert said is not None
     found = re.fullmatch(

@@ -10,7 +10,7 @@ from replayer.run import runtime
 from replayer.run.runtime import EngineClient
 from replayer.run.schedule import ScheduledSegment, make_schedule
 
-DONE = SimpleNamespace(open=lambda: None, close=lambda: None)
+DONE = SimpleNamespace(open=lambda **_: None, close=lambda: None)
 
 
 class Kept:
@@ -35,7 +35,7 @@ def client(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> EngineClient:
     made = iter(range(100, 200, 7))
     counted = lambda points: {"GETATTR": RequestCounts(count=next(made))} if points else {}  # noqa: E731
     monkeypatch.setattr(runtime, "read_requests", counted)
-    engine = SimpleNamespace(begin_segment=lambda *_, **__: None, now_ns=lambda: 10**9)
+    engine = SimpleNamespace(begin_segment=lambda *_: None, now_ns=lambda: 10**9)
     request = SimpleNamespace(spawner=None)
     session = SimpleNamespace(engine=engine, request=request, writer=kept, target_dirs=())
     registry = SimpleNamespace(open=lambda: None)

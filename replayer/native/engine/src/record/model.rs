@@ -25,8 +25,6 @@ pub(crate) struct Segment {
     pub(crate) target: u16,
     pub(crate) round: u16,
     pub(crate) phase: Phase,
-    /// The phase that follows the warm-up.
-    pub(crate) then: Phase,
     /// False before the first, and from the end of one to the begin of the next.
     pub(crate) open: bool,
 }
@@ -67,7 +65,7 @@ pub struct Line<'a> {
     pub packed: &'a [u8],
 }
 
-/// `warm-up`, `measured` or `alone`.
+/// `warm-up` or `measured`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Before the measured time.
@@ -75,8 +73,6 @@ pub enum Phase {
     /// The measured time.
     #[default]
     Measured,
-    /// Time in which one of two targets was at work that are measured at the same time: it counts in no figure of them.
-    Alone,
 }
 
 impl Phase {
@@ -86,14 +82,13 @@ impl Phase {
         match self {
             Self::WarmUp => "warm-up",
             Self::Measured => "measured",
-            Self::Alone => "alone",
         }
     }
 
     /// The phase of a name.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        [Self::WarmUp, Self::Measured, Self::Alone]
+        [Self::WarmUp, Self::Measured]
             .into_iter()
             .find(|phase| phase.name() == name)
     }

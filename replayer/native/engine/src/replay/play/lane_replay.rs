@@ -119,11 +119,10 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             tools,
         } = context;
         let first = usize::from(performance.id.transaction) * KINDS;
-        let slow = setting.recorder.slow(thread_state.home);
-        let floors = slow.floors().get(first..first + KINDS);
+        let floors = setting.recorder.slow().floors().get(first..first + KINDS);
         let buffer = u32::try_from(lane)
             .unwrap_or(0)
-            .wrapping_add(thread_state.number);
+            .wrapping_add(thread_state.user);
         LaneReplay {
             setting,
             performance,
