@@ -3,15 +3,21 @@
 A bucket of credits (EFS, gp2, t3) lets more through than is refilled, until it is empty: then only
 what is refilled. How much it holds follows from what the trials themselves moved until then: all
 that was served beyond the refill, since the bucket was full for the last time.
+
+Once it is empty, what it holds is let through evenly, and all else unevenly: as much as files are
+unlike each other. So bytes, calls and time are told apart by how evenly each of them came.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Bucket", "Served", "find_bucket", "suspected_load"]
+from replayer.analysis.resampling import student_quantile
+
+__all__ = ["Bucket", "Kind", "Served", "find_bucket", "suspected_load"]
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +25,10 @@ FULL, SHORT = 0.9, 0.8
 """Chosen: of a load so much is served where nothing holds it back, and less where it is."""
 LEAST_S = 3  # chosen: so many seconds at least before and after a bucket is empty
 LATE_S = 10  # chosen: so many seconds tell how fast it is refilled
+
+
+Kind = Literal["bytes", "reads and writes", "calls", "time"]
+"""What each credit is for. Time: for which the mount works, such as CPU credits."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +43,12 @@ class Served:
     """How long each was."""
     done: Floats
     """How many transactions ended in each."""
+    moved: Floats
+    """Bytes in each."""
+    calls: Floats
+    """How many file calls ended in each."""
+    data_calls: Floats
+    """How many of those read or wrote."""
 
     @property
     def rates(self) -> Floats:
@@ -49,6 +65,8 @@ class Bucket:
     """What is carried once it is empty: the sustained level."""
     emptied_at_s: float
     """When it became empty, since the search began."""
+    kind: Kind | None
+    """What it holds, as far as that can be told."""
 
     @property
     def refill_s(self) -> float:
@@ -93,15 +111,70 @@ def _bucket(trials: Sequence[Served], end: Emptied) -> tuple[Bucket, int] | None
     later = [each for each in trials[end.trial + 1 :] if each.load <= served]
     if not any(map(_is_short, later)):
         return None
-    rates = [trials[end.trial].rates[end.place :]]
-    rates += [each.rates for each in later if _is_short(each)]
-    late = np.concatenate(rates)
+    short = [(trials[end.trial], end.place), *((each, 0) for each in later if _is_short(each))]
+    late = np.concatenate([each.rates[place:] for each, place in short])
     if late.size < LATE_S:
         return None
     # The middle one: in the first second of each trial what came meanwhile is served.
     refill, until_s = float(np.median(late)), float(trials[end.trial].at_s[end.place])
     size = _missing(trials, refill, until_s)
-    return (Bucket(size, refill, until_s), end.trial) if size > 0 and refill > 0 else None
+    if size <= 0 or refill <= 0:
+        return None
+    return Bucket(size, refill, until_s, find_kind(short)), end.trial
+
+
+def find_kind(short: Sequence[tuple[Served, int]]) -> Kind | None:
+    """Return what came evenly in trials while a bucket was empty, from an interval on in each.
+
+    None where that is more than one: files that are all alike, or too few seconds. Variances are
+    compared in pairs (E. J. G. Pitman, 'A note on normal correlation', Biometrika 1939).
+    """
+    moved, data_calls, calls = (
+        np.concatenate([_settled(each, getattr(each, name), place) for each, place in short])
+        for name in ("moved", "data_calls", "calls")
+    )
+    if moved.size < LATE_S or not moved.any():
+        return None
+    sure = student_quantile(CHANCE, moved.size - 2)
+    counts: dict[Kind, Floats] = {"calls": calls, "reads and writes": data_calls}
+    beyond = {kind: _varies_more(moved, own) for kind, own in counts.items()}
+    uneven = {kind: _dispersion(own) for kind, own in counts.items()}
+    if max(beyond.values()) < -sure:
+        return "bytes"
+    least = min(uneven.values())
+    if least > UNEVEN and min(beyond.values()) > (0 if least < BY_CHANCE else sure):
+        return "time"
+    even = (kind for kind in counts if uneven[kind] <= EVEN and beyond[kind] > sure)
+    return next(even, None)
+
+
+CHANCE = 0.02
+"""Chosen: that bytes vary more, or less, than calls by chance alone, to both sides together."""
+EVEN, UNEVEN, BY_CHANCE = 0.2, 0.3, 1.5
+"""Chosen: the variance of what is counted to its mean. It is 1 where calls end by chance, and more
+where bytes come evenly and files differ much. Of ten seconds of chance 1 in 150 is below 0.2."""
+REGAINED = 2  # chosen: in the first seconds of a trial what came meanwhile is served
+
+
+def _settled(trial: Served, amounts: Floats, place: int) -> Floats:
+    """Return how much came a second, without the first ones and the last one, which is shorter."""
+    found: Floats = (amounts / trial.lasted_s)[place + REGAINED : -1]
+    return found
+
+
+def _varies_more(first: Floats, second: Floats) -> float:
+    """Return by how many standard deviations one varies more than the other, each by its mean."""
+    first, second = first / first.mean(), second / max(second.mean(), 1e-9)
+    both, apart = first + second, first - second
+    spread = float(both.std() * apart.std())
+    if not spread:
+        return 0.0  # they go together
+    related = float(((both - both.mean()) * (apart - apart.mean())).mean()) / spread
+    return float(related * ((first.size - 2) / max(1 - related**2, 1e-12)) ** 0.5)
+
+
+def _dispersion(counts: Floats) -> float:
+    return float(counts.var(ddof=1) / max(counts.mean(), 1e-9))
 
 
 def _most_served(trials: Sequence[Served]) -> float:

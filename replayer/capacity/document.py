@@ -1,6 +1,7 @@
 """The results of a search as one JSON document."""
 
 from collections.abc import Sequence
+from math import isinf
 from typing import Any
 
 from replayer.capacity.found import Found, Point, rank
@@ -25,7 +26,7 @@ def document_of(order: CapacityOrder, found: Sequence[Found]) -> dict[str, Any]:
         "budget_s": order.budget_s,
         "neighbour": None if order.neighbour is None else _neighbour_of(order.neighbour),
         "prices": _prices_of(order, found),
-        "targets": [_target_of(one, ratio, order.precision) for one, ratio in rank(found)],
+        "targets": [_target_of(order, one, ratio) for one, ratio in rank(found)],
     }
 
 
@@ -62,12 +63,12 @@ def _prices_of(order: CapacityOrder, found: Sequence[Found]) -> dict[str, Any] |
     }
 
 
-def _target_of(one: Found, ratio: Interval | None, precision: float) -> dict[str, Any]:
-    moved = one.search.moved
+def _target_of(order: CapacityOrder, one: Found, ratio: Interval | None) -> dict[str, Any]:
+    moved, looked_for = one.search.moved, one.credits_looked_for(order.load)
     return {
         "name": one.target.name,
         "capacity": _interval_of(one.interval),
-        "is_known": one.is_known(precision),
+        "is_known": one.is_known(order.precision),
         "times_less_than_first": _interval_of(ratio),
         "alone": None if one.alone is None else one.alone.target.name,
         "times_less_than_alone": _interval_of(one.loss),
@@ -87,15 +88,27 @@ def _target_of(one: Found, ratio: Interval | None, precision: float) -> dict[str
         "bucket": None
         if one.bucket is None
         else {
+            "of": one.bucket.kind,
             "transactions": one.bucket.size,
             "bytes": one.bytes_of_bucket,
+            "calls": one.calls_of_bucket,
+            "lasts_s": _lasts_s(one, one.burst.estimate) if one.burst else None,
             "emptied_at_s": one.bucket.emptied_at_s,
             "sustained_per_s": one.bucket.refill_per_s,
             "refill_s": one.bucket.refill_s,
         },
+        "no_bucket_within": None
+        if looked_for is None
+        else {"seconds": looked_for.seconds, "bytes": looked_for.bytes},
         "failure": one.failure,
-        "trials": [_point_of(point) for point in one.points],
+        "trials": [_point_of(one, point) for point in one.points],
     }
+
+
+def _lasts_s(one: Found, load: float) -> float | None:
+    """Return how long full credits last at a load; null: for good, or there are none."""
+    lasts_s = one.credits_last_s(load)
+    return None if lasts_s is None or isinf(lasts_s) else lasts_s
 
 
 def _interval_of(interval: Interval | None) -> dict[str, float] | None:
@@ -104,13 +117,14 @@ def _interval_of(interval: Interval | None) -> dict[str, float] | None:
     return {"estimate": interval.estimate, "low": interval.low, "high": interval.high}
 
 
-def _point_of(point: Point) -> dict[str, Any]:
+def _point_of(one: Found, point: Point) -> dict[str, Any]:
     found = point.transaction
     return {
         "load": point.load,
         "at_s": point.at_s,
         "seconds": point.seconds,
         "holds": point.holds,
+        "credits_last_s": _lasts_s(one, point.load),
         "client_ran_out": point.is_of_client,
         "transaction": None
         if found is None

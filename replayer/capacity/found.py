@@ -35,6 +35,14 @@ class Point:
     """The op in which most of its time passed."""
 
 
+@dataclass(frozen=True)
+class LookedFor:
+    """How much all trials of a target moved in which no credits ran out."""
+
+    seconds: float
+    bytes: float
+
+
 @dataclass
 class Found:
     """What is known of one target."""
@@ -84,7 +92,9 @@ class Found:
 
     def find_bucket(self, load: Load) -> None:
         """Look whether the last trial shows that the target has credits."""
-        found = find_bucket(self.served) if load is Load.ARRIVALS else None
+        if load is not Load.ARRIVALS:
+            return
+        found = find_bucket(self.served)
         if found is not None:
             self.bucket, number = found
             self.burst = self.search.interval_until(number)
@@ -92,11 +102,39 @@ class Found:
     @property
     def bytes_of_bucket(self) -> float | None:
         """How many bytes its transactions move until a full bucket is empty."""
-        found = [point.transaction for point in self.points if point.transaction]
-        count = sum(each.count for each in found)
-        if self.bucket is None or not count:
+        return self._in_bucket(sum(each.moved.sum() for each in self.served))
+
+    @property
+    def calls_of_bucket(self) -> float | None:
+        """How many file calls its transactions make until a full bucket is empty."""
+        return self._in_bucket(sum(each.calls.sum() for each in self.served))
+
+    def _in_bucket(self, total: float) -> float | None:
+        done = sum(each.done.sum() for each in self.served)
+        return None if self.bucket is None or not done else float(self.bucket.size * total / done)
+
+    def credits_looked_for(self, load: Load) -> LookedFor | None:
+        """How much was served without showing credits; None: they showed, or were not looked for.
+
+        Where the capacity has moved, something was spent, though not how much.
+        """
+        if not self.served or self.bucket is not None or self.search.moved is not None:
             return None
-        return self.bucket.size * sum(each.bytes for each in found) / count
+        if load is not Load.ARRIVALS:
+            return None
+        return LookedFor(
+            seconds=float(sum(each.lasted_s.sum() for each in self.served)),
+            bytes=float(sum(each.moved.sum() for each in self.served)),
+        )
+
+    def credits_last_s(self, load: float) -> float | None:
+        """Return how long full credits last at a load; infinite: for good; None: it has none.
+
+        More than the mount carries with credits is not served, and so not spent.
+        """
+        if self.bucket is None or self.burst is None:
+            return None
+        return self.bucket.lasts_s(min(load, self.burst.estimate))
 
     @property
     def moved_at_s(self) -> float | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from replayer.capacity.found import Found, rank
 from replayer.capacity.order import CapacityOrder
-from replayer.capacity.table import TITLES, answer_of, prices_of, rows_of
+from replayer.capacity.table import answer_of, prices_of, rows_of, titles_of
 from replayer.measure.summary import Statistics
 from replayer.measure.units import format_time_ns
 from replayer.report.charts import (
@@ -42,8 +42,11 @@ def render_page(order: CapacityOrder, found: Sequence[Found]) -> str:
             answers=[*answer_of(order, found), *prices_of(order, found)],
             percentiles=PERCENTILES,
             drawn=[chart for one in ranked if (chart := draw_curve(order, one)) is not None],
-            titles=("load", *TITLES),
-            tables=[(one.target.name, rows_of(order, one)) for one in ranked if one.points],
+            tables=[
+                (one.target.name, titles_of(one), rows_of(order, one))
+                for one in ranked
+                if one.points
+            ],
         )
     )
 

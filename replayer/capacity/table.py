@@ -1,6 +1,7 @@
 """The result of a search as text: a line for each target, the largest first, and its curve."""
 
 from collections.abc import Iterator, Sequence
+from math import isinf
 
 from replayer.capacity.bucket import Bucket
 from replayer.capacity.found import Found, Point, rank
@@ -17,12 +18,11 @@ from replayer.measure.units import (
 )
 from replayer.report.style import Column, Style, fold, lay_out_grid, text_width
 
-__all__ = ["TITLES", "answer_of", "prices_of", "render_capacities", "rows_of"]
+__all__ = ["answer_of", "prices_of", "render_capacities", "rows_of", "titles_of"]
 
-TITLES = ("done", "p50", "p95", "p99", "lag p99", "limits")
-"""Of what was measured at a load."""
-NEEDS = (5, 3, 7, 4, 2, 8)
-"""Where there is no room, columns that are needed least are left out."""
+_TITLES = (("done", 5), ("p50", 3), ("p95", 7), ("p99", 4), ("lag p99", 2), ("limits", 8))
+"""Of what was measured at a load. Where there is no room, what is needed least is left out."""
+_CREDITS = (("credits last", 6),)
 
 
 def render_capacities(order: CapacityOrder, found: Sequence[Found], style: Style) -> str:
@@ -30,7 +30,7 @@ def render_capacities(order: CapacityOrder, found: Sequence[Found], style: Style
     text = list(fold([*answer_of(order, found), *prices_of(order, found)], style))
     for one, _ in rank(found):
         if one.points:
-            columns = (Column(one.target.name, 9), *map(Column, TITLES, NEEDS))
+            columns = (Column(one.target.name, 9), *_columns(one))
             text += ["", *lay_out_grid(columns, rows_of(order, one), style).lines]
     return style.fit("\n".join(text)) + "\n"
 
@@ -61,9 +61,26 @@ def prices_of(order: CapacityOrder, found: Sequence[Found]) -> Iterator[str]:
         yield f"{few.name} is cheaper below {format_rate(load)}, {many.name} above"
 
 
+def titles_of(one: Found) -> tuple[str, ...]:
+    """Return the titles of what was measured at each load."""
+    return ("load", *(column.title for column in _columns(one)))
+
+
+def _columns(one: Found) -> Iterator[Column]:
+    for title, need in (*_TITLES, *(_CREDITS if one.bucket is not None else ())):
+        yield Column(title, need)
+
+
 def rows_of(order: CapacityOrder, one: Found) -> list[tuple[str, ...]]:
     """Return what was measured at each load, the smallest first."""
-    return [_row(order, point) for point in sorted(one.points, key=lambda point: point.load)]
+    ordered = sorted(one.points, key=lambda point: point.load)
+    return [(*_row(order, point), *_credits_at(one, point.load)) for point in ordered]
+
+
+def _credits_at(one: Found, load: float) -> Iterator[str]:
+    lasts_s = one.credits_last_s(load)
+    if lasts_s is not None:
+        yield "for good" if isinf(lasts_s) else format_about(lasts_s)
 
 
 def _parts(order: CapacityOrder, one: Found, ratio: Interval | None, first: Found) -> Iterator[str]:
@@ -80,6 +97,7 @@ def _parts(order: CapacityOrder, one: Found, ratio: Interval | None, first: Foun
         yield from _moved(order, one)
         if ratio is not None:
             yield _compared(ratio, first)
+    yield from _looked_for(order, one)
     if one.failure is not None:
         yield one.failure
     elif one.points and not (one.ran_out or one.is_known(order.precision)):
@@ -105,11 +123,21 @@ def _bounds(order: CapacityOrder, one: Found) -> Iterator[str]:
 def _credits(order: CapacityOrder, one: Found, bucket: Bucket, burst: Interval) -> Iterator[str]:
     """Say what is carried with credits, for how long, and what without."""
     moved = "" if not one.bytes_of_bucket else f" or {format_bytes(one.bytes_of_bucket)}"
-    lasts = format_about(bucket.lasts_s(burst.estimate))
-    yield f"burst {order.load.between(burst)} for {bucket.size:,.0f} transactions{moved}: {lasts}"
+    lasts_s = bucket.lasts_s(burst.estimate)
+    lasts = "" if isinf(lasts_s) else f": at this load credits last about {format_about(lasts_s)}"
+    yield f"burst {order.load.between(burst)} for {bucket.size:,.0f} transactions{moved}{lasts}"
     yield f"sustained {order.load.written(bucket.refill_per_s)}"
     yield f"refills in about {format_about(bucket.refill_s)}"
+    yield "of bytes or of calls: not told apart" if bucket.kind is None else f"of {bucket.kind}"
     yield f"stops at {one.search.weakest().text}"
+
+
+def _looked_for(order: CapacityOrder, one: Found) -> Iterator[str]:
+    """Say how large credits are that would not have shown."""
+    found = one.credits_looked_for(order.load)
+    if found is not None:
+        moved = f" and {format_bytes(found.bytes)}" if found.bytes else ""
+        yield f"no step within {format_about(found.seconds)}{moved}: larger credits would not show"
 
 
 def _moved(order: CapacityOrder, one: Found) -> Iterator[str]:

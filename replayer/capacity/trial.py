@@ -9,18 +9,23 @@ import os
 import signal
 import subprocess
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from replayer.analysis.slots import TIMES
 from replayer.capacity.bucket import Served
 from replayer.capacity.goals import Counts, count_goal
 from replayer.capacity.order import CapacityOrder, Load
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.summarise import LATENCY
+from replayer.measure.summary import WAITS
+from replayer.measure.timeline import Seconds
 from replayer.run.interruption import Interruption
 from replayer.run.own_command import start_ourselves
 from replayer.run.targets import NamedTarget
@@ -155,16 +160,33 @@ def _counted(order: CapacityOrder, record: RunRecord) -> list[Counts]:
 
 
 def served_in(record: RunRecord, load: float, at_s: float) -> Served:
-    """Return how many transactions succeeded in each interval of a run that began then."""
-    found: dict[tuple[float, float], float] = {}
+    """Return what succeeded in each interval of a run that began then."""
+    found: dict[tuple[float, float], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for key, own in record.seconds.items():
-        if key.op == LATENCY and key.is_timed and key.segment.phase == "measured":
-            for start_s, end_s, count in zip(own.start_s, own.end_s, own.count, strict=True):
-                if end_s > start_s:  # the last one may have no length
-                    found[start_s, end_s] = found.get((start_s, end_s), 0.0) + count
-    intervals = np.array(sorted(found)).reshape(-1, 2)
-    done = np.array([found[start_s, end_s] for start_s, end_s in intervals])
-    return Served(load, at_s + intervals[:, 0], intervals[:, 1] - intervals[:, 0], done)
+        if not key.is_timed or key.segment.phase != "measured":
+            continue
+        what = _amounts_of(key.op, own)
+        for place, span in enumerate(zip(own.start_s, own.end_s, strict=True)):
+            for name, amounts in what.items():
+                found[span][name] += amounts[place]
+    spans = [span for span in sorted(found) if span[1] > span[0]]  # the last may have no length
+    starts_s, ends_s = np.array(spans).reshape(-1, 2).T
+    columns = (
+        np.array([found[span][name] for span in spans], np.float64)
+        for name in ("done", "moved", "calls", "data_calls")
+    )
+    return Served(load, at_s + starts_s, ends_s - starts_s, *columns)
+
+
+def _amounts_of(op: str, own: Seconds) -> dict[str, NDArray[np.float64]]:
+    """Return what an op adds to each interval in which some of it ended."""
+    counts = own.count.astype(np.float64)
+    if op == LATENCY:
+        return {"done": counts}
+    if op in TIMES or op in WAITS:
+        return {}
+    of_data = {"data_calls": counts} if own.bytes.any() else {}
+    return {"calls": counts, "moved": own.bytes.astype(np.float64), **of_data}
 
 
 def _kept(target: NamedTarget, record: RunRecord) -> str | None:

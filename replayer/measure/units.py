@@ -51,11 +51,16 @@ def format_seconds(value_s: float) -> str:
 
 
 def format_about(value_s: float) -> str:
-    """Return a time for who waits: ``40 s``, ``2.5 min``, ``30 min``."""
-    minutes = value_s / 60
-    if minutes < 2:  # noqa: PLR2004 - chosen
+    """Return a time for who waits: ``40 s``, ``2.5 min``, ``30 min``, ``9.4 h``."""
+    if value_s < _MINUTES_FROM_S:
         return f"{value_s:.0f} s"
-    return f"{minutes:.1f} min".replace(".0 ", " ") if minutes < 10 else f"{minutes:,.0f} min"  # noqa: PLR2004 - chosen
+    value, unit = value_s / 60, "min"
+    if value_s >= _HOURS_FROM_S:
+        value, unit = value / 60, "h"
+    return f"{value:.1f} {unit}".replace(".0 ", " ") if value < 10 else f"{value:,.0f} {unit}"  # noqa: PLR2004 - chosen
+
+
+_MINUTES_FROM_S, _HOURS_FROM_S = 2 * 60, 2 * 3600  # chosen
 
 
 def format_many(count: int, one: str, many: str | None = None) -> str:

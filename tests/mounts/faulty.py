@@ -42,13 +42,13 @@ class Faulty(fuse.Operations):  # type: ignore[misc,unused-ignore] # of an untyp
 
     def __call__(self, op: str, *arguments: Any) -> Any:  # noqa: ANN401 - any call
         if op not in {"init", "destroy"}:
-            self._suffer(op)
+            self._suffer(op, arguments)
         try:
             return getattr(self, op)(*arguments)
         except AttributeError:
             raise fuse.FuseOSError(errno.ENOSYS) from None
 
-    def _suffer(self, op: str) -> None:
+    def _suffer(self, op: str, arguments: tuple[Any, ...]) -> None:
         changed = self._control.stat().st_mtime_ns
         if changed != self._seen:
             self._seen, self._faults = changed, json.loads(self._control.read_text())
@@ -56,7 +56,7 @@ class Faulty(fuse.Operations):  # type: ignore[misc,unused-ignore] # of an untyp
         fault = self._faults.get(op) or self._faults.get("any")
         if fault:
             if "queue" in fault:
-                self._station(op, **fault["queue"]).serve()
+                self._station(op, **fault["queue"]).serve(_moved(op, arguments))
             time.sleep(fault.get("delay_s", 0))
             if fault.get("errno"):
                 raise fuse.FuseOSError(fault["errno"])
@@ -67,7 +67,7 @@ class Faulty(fuse.Operations):  # type: ignore[misc,unused-ignore] # of an untyp
         servers: int,
         mean_s: float,
         law: str,
-        bucket: tuple[float, float] | None = None,
+        bucket: tuple[float, float, str] | None = None,
     ) -> Station:
         new = Station(servers, mean_s, law, bucket and Bucket(*bucket))
         return self._stations.setdefault(op, new)  # one for all threads
@@ -143,6 +143,13 @@ class Faulty(fuse.Operations):  # type: ignore[misc,unused-ignore] # of an untyp
 
     def readlink(self, path: str) -> str:
         return os.readlink(self._at(path))
+
+
+def _moved(op: str, arguments: tuple[Any, ...]) -> int:
+    """Return how many bytes a call asks for."""
+    if op == "read":
+        return int(arguments[1])
+    return len(arguments[1]) if op == "write" else 0
 
 
 if __name__ == "__main__":

@@ -21,10 +21,12 @@ LAWS: dict[str, Callable[[random.Random, float], float]] = {
 
 @dataclass(frozen=True)
 class Bucket:
-    """Each that is served takes a token; as many are there at the begin, and come in a second."""
+    """Each that is served takes tokens; as many are there at the begin, and come in a second."""
 
     size: float
     refill_per_s: float
+    unit: str = "call"
+    """For what it takes one: a call, a byte that it moves, or a second for which it is served."""
 
 
 class Station:
@@ -52,23 +54,24 @@ class Station:
         """When the bucket would be full again (a leaky bucket as a meter: ITU-T I.371)."""
         self.served = 0
 
-    def end_s(self, now_s: float) -> float:
-        """Return when somebody who arrives now has been served."""
+    def end_s(self, now_s: float, moved: float = 0) -> float:
+        """Return when somebody who arrives now, and moves so many bytes, has been served."""
         with self._lock:
-            begin_s = max(now_s, self._free_s[0])
+            begin_s, lasts_s = max(now_s, self._free_s[0]), self._draw(self._random, self._mean_s)
             if self._bucket is not None:
-                begin_s = self._take_token(self._bucket, begin_s)
-            end_s = begin_s + self._draw(self._random, self._mean_s)
+                tokens = {"call": 1.0, "byte": moved, "second": lasts_s}[self._bucket.unit]
+                begin_s = self._take(self._bucket, tokens, begin_s)
+            end_s = begin_s + lasts_s
             heapq.heapreplace(self._free_s, end_s)
             self.served += 1
             return end_s
 
-    def serve(self) -> None:
+    def serve(self, moved: float = 0) -> None:
         """Wait until it has been served."""
         now_s = time.monotonic()
-        time.sleep(max(self.end_s(now_s) - now_s, 0))
+        time.sleep(max(self.end_s(now_s, moved) - now_s, 0))
 
-    def _take_token(self, bucket: Bucket, begin_s: float) -> float:
-        begin_s = max(begin_s, self._due_s - (bucket.size - 1) / bucket.refill_per_s)
-        self._due_s = max(self._due_s, begin_s) + 1 / bucket.refill_per_s
+    def _take(self, bucket: Bucket, tokens: float, begin_s: float) -> float:
+        begin_s = max(begin_s, self._due_s - (bucket.size - tokens) / bucket.refill_per_s)
+        self._due_s = max(self._due_s, begin_s) + tokens / bucket.refill_per_s
         return begin_s

@@ -1,11 +1,13 @@
 """Buckets of which all is known, in time that does not pass."""
 
 import heapq
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from replayer.capacity.bucket import Served, find_bucket, suspected_load
+from replayer.capacity.bucket import Bucket as FoundBucket
+from replayer.capacity.bucket import Kind, Served, find_bucket, suspected_load
 from replayer.capacity.goals import Counts, Goal, settling_s
 from replayer.capacity.order import Load
 from replayer.capacity.search import Search
@@ -19,18 +21,35 @@ USERS = 64
 BETWEEN_S = 3.0
 
 
-def trial(
-    station: Station, load: float, begin_s: float, seconds: int, random: np.random.Generator
+MEAN, SIGMA = 12_000, 1.4
+"""Of the sizes of files: those of a kernel tree, as in the scenario small-reads."""
+
+
+def trial(  # noqa: PLR0913, PLR0917 - what a trial depends on
+    station: Station,
+    load: float,
+    begin_s: float,
+    seconds: int,
+    random: np.random.Generator,
+    sigma: float = SIGMA,
 ) -> tuple[Counts, Served]:
-    """Arrivals that wait for a free user, who waits for the station."""
+    """Arrivals that wait for a free user, who opens and reads a file at the station."""
     free_s, done, ended, bad = [begin_s] * USERS, np.zeros(seconds), np.zeros(10), np.zeros(10)
+    moved, calls, reads = np.zeros((3, seconds))
     arrival_s, settled_s = begin_s, begin_s + settling_s(GOAL, seconds)
     while True:
         arrival_s += random.exponential(1 / load)
         asked_s = max(arrival_s, free_s[0])
         if max(arrival_s, asked_s) >= begin_s + seconds:
             break
-        end_s = station.end_s(asked_s)
+        size = MEAN * random.lognormal(-(sigma**2) / 2, sigma)
+        opened_s = station.end_s(asked_s)
+        end_s = station.end_s(opened_s, size)
+        for at_s, number in ((opened_s, 0), (end_s, 1)):
+            if at_s < begin_s + seconds:
+                calls[int(at_s - begin_s)] += 1
+                reads[int(at_s - begin_s)] += number
+                moved[int(at_s - begin_s)] += number * size
         heapq.heapreplace(free_s, end_s)
         if end_s < begin_s + seconds:
             done[int(end_s - begin_s)] += 1
@@ -41,31 +60,72 @@ def trial(
     unbegun = max(round(load * (begin_s + seconds - arrival_s)), 0) if arrival_s < asked_s else 0
     ended[-1] += unbegun
     bad[-1] += unbegun
-    at_s = begin_s + np.arange(seconds, dtype=np.float64)
-    return Counts(ended, bad), Served(load, at_s, np.ones(seconds), done)
+    begins_s = begin_s + np.arange(seconds, dtype=np.float64)
+    return Counts(ended, bad), Served(load, begins_s, np.ones(seconds), done, moved, calls, reads)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_the_size_and_the_refill_of_a_bucket_are_found(seed: int) -> None:
-    random = np.random.default_rng(seed)
-    station = Station(1, 0.004, "exponential", Bucket(8_000, 40.0), seed)
+SIZE, REFILL_PER_S = 8_000, 40.0
+"""In transactions: of two calls, with as many bytes as a file has, served for 4 ms."""
+UNITS = {"call": 2.0, "byte": float(MEAN), "second": 0.004}
+KINDS: dict[str, Kind] = {"call": "calls", "byte": "bytes", "second": "time"}
+SEEDS = [range(8), pytest.param(range(100), marks=pytest.mark.nightly)]
+
+
+def find_by_search(unit: str, seed: int, sigma: float = SIGMA) -> tuple[FoundBucket, int]:
+    """Return the bucket that a search finds of a station, and the trial in which it was empty."""
+    random, each = np.random.default_rng(seed), UNITS[unit]
+    bucket = Bucket(SIZE * each, REFILL_PER_S * each, unit)
+    station = Station(1, 0.002, "exponential", bucket, seed)
     search, now_s, asked = Search([GOAL]), 0.0, order()
     served: list[Served] = []
     found = None
     while found is None and now_s < asked.budget_s:
         load = suspected_load(served) or search.next_load(Load.ARRIVALS.first)
         seconds = asked.seconds(load, is_bracketed=search.is_bracketed)
-        counts, each = trial(station, load, now_s, seconds, random)
+        counts, own = trial(station, load, now_s, seconds, random, sigma)
         search.learn(load, [counts])
-        served.append(each)
+        served.append(own)
         found = find_bucket(served)
         now_s += seconds + BETWEEN_S
     assert found is not None
-    bucket, number = found
-    assert bucket.refill_per_s == pytest.approx(40, rel=0.1)
-    assert bucket.size == pytest.approx(8_000, rel=0.1)
+    return found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_size_and_the_refill_of_a_bucket_are_found(seed: int) -> None:
+    bucket, number = find_by_search("call", seed)
+    assert bucket.refill_per_s == pytest.approx(REFILL_PER_S, rel=0.1)
+    assert bucket.size == pytest.approx(SIZE, rel=0.1)
     assert bucket.refill_s == pytest.approx(200, rel=0.15)
     assert number >= 3
+
+
+@pytest.mark.parametrize("seeds", SEEDS, ids=len)
+@pytest.mark.parametrize(
+    ("unit", "sigma", "share"),
+    [
+        ("call", 0.5, 0.9),
+        ("call", 1.4, 0.9),
+        ("byte", 0.5, 0.9),
+        ("byte", 1.4, 0.4),
+        ("second", 0.5, 0.4),
+        ("second", 1.4, 0.6),
+    ],
+)
+def test_what_a_bucket_holds_is_found_or_left_open_and_hardly_ever_mistaken(
+    unit: str, sigma: float, share: float, seeds: range
+) -> None:
+    """Least where single files are as large as what a second brings."""
+    kinds = Counter(find_by_search(unit, seed, sigma)[0].kind for seed in seeds)
+    wrong = kinds.total() - kinds[None] - kinds[KINDS[unit]]
+    assert wrong <= len(seeds) / 50
+    assert kinds[KINDS[unit]] >= share * len(seeds)
+
+
+@pytest.mark.parametrize("unit", ["call", "byte"])
+def test_files_that_are_all_alike_do_not_tell_bytes_from_calls(unit: str) -> None:
+    kinds = {find_by_search(unit, seed, 0.0)[0].kind for seed in range(4)}
+    assert kinds <= {None, KINDS[unit]}
 
 
 def test_a_mount_that_is_slow_all_along_has_none() -> None:
