@@ -1,8 +1,10 @@
 """``replayer report RUN…``: print the report of runs again, from their folders alone."""
 
 import argparse
+from pathlib import Path
 
 from replayer.cli._form_arguments import add_form_arguments
+from replayer.measure.credits import CREDITS_HELP, with_credits
 from replayer.measure.history import RUN_HELP, find_run
 from replayer.measure.record import load_run
 from replayer.report.composition import compose
@@ -13,6 +15,9 @@ from replayer.report.html import render_html
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN_HELP)
+    parser.add_argument(
+        "--credits", action="append", default=[], type=Path, metavar="FILE", help=CREDITS_HELP
+    )
     add_form_arguments(
         parser,
         FORMS,
@@ -25,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the reports; the exit code is about reading them, not about their verdicts."""
     to = Destination.of(arguments.html, arguments.output, arguments.format, suffixes(FORMS))
-    records = [load_run(find_run(word)) for word in arguments.runs]
+    records = [with_credits(load_run(find_run(word)), arguments.credits) for word in arguments.runs]
     if to.form == "html":
         to.put(render_html(records))
     else:

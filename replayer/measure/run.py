@@ -149,6 +149,25 @@ class Baseline(Frozen):
     figures: tuple[BaselineFigure, ...]
 
 
+CloudUnit = Literal["bytes", "percent", "CPU minutes"]
+
+
+class CloudMetric(Frozen):
+    """A metric while a run went on."""
+
+    metric: str
+    unit: CloudUnit
+    file: str
+    points: int
+    """How many the file has."""
+    first: str | None
+    """When the file's points begin, in UTC; null: it has none."""
+    last: str | None
+    at_s: tuple[float, ...]
+    """When each point within the run begins, in seconds since the engine did."""
+    values: tuple[float, ...]
+
+
 class Run(Frozen):
     """One execution of a plan."""
 
@@ -194,6 +213,8 @@ class Run(Frozen):
     verdict: Outcome | None = None
     baseline: Baseline | None = None
     """Null when it was held against no kept run."""
+    credits: tuple[CloudMetric, ...] = ()
+    """What a cloud's export says of its time; empty: none was given."""
     headlines: tuple[Headline, ...] = ()
     """Of each target, for lists of runs; empty: nothing was measured, or an older version ran."""
 

@@ -12,7 +12,7 @@ from replayer.measure.cpus import count_cpus, differ_in_cpus
 from replayer.measure.facts import MachineFacts, MountFacts
 from replayer.measure.health import SHOWN_SHARE, Health
 from replayer.measure.pacing import say_unfinished
-from replayer.measure.run import Target, part_in_words
+from replayer.measure.run import CloudMetric, CloudUnit, Target, part_in_words
 from replayer.measure.summarise import OUTSIDE
 from replayer.measure.summary import TransactionSummary, find_sweeps
 from replayer.measure.units import (
@@ -21,6 +21,7 @@ from replayer.measure.units import (
     format_bytes,
     format_count,
     format_many,
+    format_number,
     format_seconds,
     format_share,
     format_time_ns,
@@ -140,6 +141,7 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
         yield "harness", _harness(document)
     if document.verification is not None:
         yield "verified", describe_verification(document.verification)
+    yield from (("credits", describe_metric(each)) for each in document.credits)
     ended = f" to {document.ended}" if document.ended else ""
     yield "run", f"{document.id}, {document.status}, {document.began}{ended}"
 
@@ -151,6 +153,29 @@ def describe_neighbour(document: Document) -> Iterator[tuple[str, str]]:
         names = {target.index: target.name for target in document.targets}
         for done in neighbour.done:
             yield "neighbour", describe_done(neighbour, done, names[done.target])
+
+
+def describe_metric(found: CloudMetric) -> str:
+    """Say in a sentence what a cloud's metric was during a run."""
+    whole = f"{format_many(found.points, 'point')} of {found.file}"
+    if not found.values:
+        spans = f", {found.first} to {found.last}," if found.first else ""
+        return f"{found.metric}: none of the {whole}{spans} lies within the run"
+    first, last, low, high = (
+        show_metric(found.unit, value)
+        for value in (found.values[0], found.values[-1], min(found.values), max(found.values))
+    )
+    return (
+        f"{found.metric}: {first} at its begin, {last} at its end, {low} to {high} within it "
+        f"({len(found.values)} of the {whole})"
+    )
+
+
+def show_metric(unit: CloudUnit, value: float) -> str:
+    """Return a value of a cloud's metric with its unit."""
+    if unit == "bytes":
+        return format_bytes(value)
+    return f"{format_number(value)} {'%' if unit == 'percent' else unit}"
 
 
 def describe_incident(incident: Incident) -> str:

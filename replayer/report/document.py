@@ -15,7 +15,7 @@ from replayer.measure.health import Health, LoadFacts, RunWarning
 from replayer.measure.neighbour import Neighbour
 from replayer.measure.record import LostLines
 from replayer.measure.replay import ReplayFacts
-from replayer.measure.run import CacheFacts, Outcome, PlanFacts, Target
+from replayer.measure.run import CacheFacts, CloudMetric, Outcome, PlanFacts, Target
 from replayer.measure.summary import Summary
 from replayer.measure.verification import Verification
 from replayer.verdict.judgement import Verdict
@@ -226,6 +226,8 @@ class Document(Frozen):
     """Null when no other load ran beside the measured one."""
     verification: Verification | None
     """Null when reads were not verified."""
+    credits: tuple[CloudMetric, ...] = ()
+    """What a cloud's export says of its time; empty: none was given."""
     ended_by: str | None = None
     """Why it ended, where that was by what it had measured until then."""
     warnings: tuple[RunWarning, ...]

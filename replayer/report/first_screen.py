@@ -17,6 +17,7 @@ from replayer.measure.units import DASH, format_count, format_share, format_time
 from replayer.report.answer import DIFFERS, begin_line
 from replayer.report.description import (
     describe_judgement,
+    describe_metric,
     describe_neighbour,
     describe_verdict,
     describe_verification,
@@ -157,6 +158,7 @@ def _remarks(document: Document) -> Iterator[Note]:
     yield from (Note("a part", part_in_words(part)) for part in document.plan.parts)
     if document.verification is not None:
         yield Note("verified", describe_verification(document.verification))
+    yield from (Note("credits", describe_metric(each)) for each in document.credits)
     yield from (Note("unfinished", text) for text in unfinished(document))
     yield from (Note("lost", text) for text in say_lost(document))
     yield from (Note("replay", text) for _, text in list(describe_agreement(document))[:1])

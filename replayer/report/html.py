@@ -41,7 +41,13 @@ from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_ro
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.plan_changes import same_work
 from replayer.report.server import SERVER_TITLES, describe_server, server_rows
-from replayer.report.timelines import TIMELINE_KEY, Happenings, draw_heatmap, draw_timeline
+from replayer.report.timelines import (
+    TIMELINE_KEY,
+    Happenings,
+    draw_heatmap,
+    draw_metric,
+    draw_timeline,
+)
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -301,3 +307,6 @@ def _over_time(material: _Material) -> Iterator[Chart | None]:
         classes = colour(number)
         yield draw_timeline(f"{target.name}: latency over time", found, happenings, classes)
         yield draw_heatmap(f"{target.name}: how many took how long, and when", found, classes)
+    timeline = material.whole(0)
+    if timeline is not None:
+        yield from (draw_metric(each, timeline) for each in material.document.credits)

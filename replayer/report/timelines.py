@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from replayer.analysis.finding import Silence, Step
 from replayer.analysis.slots import Distribution, Widening
+from replayer.measure.run import CloudMetric
 from replayer.measure.summary import samples_needed
 from replayer.measure.units import format_duration, format_time_ns, format_times
 from replayer.report.charts import (
@@ -25,11 +26,13 @@ from replayer.report.charts import (
     LinearScale,
     LogScale,
     Mark,
+    colour,
     hit,
     mark,
     polyline,
     show_time,
 )
+from replayer.report.description import show_metric
 
 Floats = NDArray[np.float64]
 
@@ -84,6 +87,29 @@ def draw_timeline(
         Axis(across, "seconds of the run", lambda value: f"{value:g}"),
         Axis(up, "latency", show_time),
         marks,
+    )
+
+
+def draw_metric(found: CloudMetric, timeline: Distribution) -> Chart | None:
+    """Draw a cloud's metric on the time axis of a target; None where it has no point there."""
+    if not found.values:
+        return None
+    across = _time_axis(timeline)
+    up = LinearScale(0, max(*found.values, 1.0) * 1.05, BOTTOM, TOP)
+    points = [
+        (min(max(across.place(at_s), LEFT), RIGHT), up.place(value))
+        for at_s, value in zip(found.at_s, found.values, strict=True)
+    ]
+    tips = (
+        f"at {format_duration(max(at_s, 0))}\n{show_metric(found.unit, value)}"
+        for at_s, value in zip(found.at_s, found.values, strict=True)
+    )
+    line = polyline(points if len(points) > 1 else points * 2, f"{colour(0)} thick")
+    return Chart(
+        f"{found.metric} over time",
+        Axis(across, "seconds of the run", lambda value: f"{value:g}"),
+        Axis(up, found.unit, lambda value: show_metric(found.unit, value)),
+        [line, *(hit(x, y, tip) for (x, y), tip in zip(points, tips, strict=True))],
     )
 
 

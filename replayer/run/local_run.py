@@ -140,9 +140,9 @@ def make_request(
     spawner.refuse_mixtures(workload.plan, len(targets), rounds)
     named = None if spawner.has_file_users else workload.plan.transactions
     check_thresholds(workload, targets, named)
-    if settings.baseline is not None:
+    if settings.beside.baseline is not None:
         plan = json.loads(workload.plan.document())
-        check_kept_run(settings.baseline, plan, tuple(target.name for target in targets))
+        check_kept_run(settings.beside.baseline, plan, tuple(target.name for target in targets))
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
     neighbour = _check_neighbour(spawner, settings)
@@ -224,7 +224,7 @@ def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
     if spawner.is_shaped or spawner.has_python_users:
         return 1
     rounds = default_rounds(targets)
-    return rounds if settings.baseline is None else max(rounds, CLAIM_ROUNDS)
+    return rounds if settings.beside.baseline is None else max(rounds, CLAIM_ROUNDS)
 
 
 def _why_fixed(
@@ -235,7 +235,7 @@ def _why_fixed(
         (not settings.ends_early, "runs of the web page have a fixed length"),
         (settings.run_time_s is not None, "-t fixes the length of the run"),
         (settings.rounds is not None, "--rounds fixes the length of the run"),
-        (settings.baseline is not None, "the length of a run with --baseline is fixed"),
+        (settings.beside.baseline is not None, "the length of a run with --baseline is fixed"),
         (targets == 1, "there is one target, and nothing to decide between"),
         (spawner.is_shaped, "the load shape ends the run"),
         (spawner.has_python_users, "users of a locustfile cannot begin anew in each round"),

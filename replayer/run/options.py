@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
 from replayer.errors import OutsideError, ReplayerError
+from replayer.measure.credits import CREDITS_HELP, check_credits
 from replayer.measure.history import find_run
 from replayer.paths import exists, is_folder
 from replayer.report.decision import PRECISION
@@ -218,6 +219,15 @@ DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a perso
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What the results of a run are shown beside."""
+
+    baseline: KeptRun | None = None
+    credits: tuple[Path, ...] = ()
+    """Exports of a cloud's metrics; read again when the run has ended."""
+
+
+@dataclass(frozen=True)
 class Settings:
     """What a run was asked to do, by the command line or by the page's form."""
 
@@ -259,7 +269,7 @@ class Settings:
     runs: Path | None = None
     """Where new run folders are made; None means ./replayer-runs."""
     thresholds: tuple[str, ...] = ()
-    baseline: KeptRun | None = None
+    beside: Beside = field(default_factory=Beside)
     results: Results = "screen"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
@@ -289,13 +299,19 @@ class Settings:
             reuse=tuple(parsed.reuse),
             output=Path(parsed.output) if parsed.output else None,
             thresholds=tuple(parsed.threshold),
-            baseline=_read_baseline(parsed),
+            beside=_read_beside(parsed),
             results=cast("Results", parsed.results),
             files=read_report_files(parsed),
             quiet=parsed.quiet,
             asks=may_ask(parsed),
             command=tuple(parsed.command_line),
         )
+
+
+def _read_beside(parsed: argparse.Namespace) -> Beside:
+    files = tuple(Path(path).absolute() for path in parsed.credits)
+    check_credits(files)
+    return Beside(_read_baseline(parsed), files)
 
 
 def _read_baseline(parsed: argparse.Namespace) -> KeptRun | None:
@@ -427,6 +443,13 @@ def add_result_options(parser: Parser) -> None:
         default=[],
         metavar="LIMIT",
         help="a limit to judge, such as 'front_page.p95 < 200ms'; repeatable",
+    )
+    parser.add_argument(
+        "--credits",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help=CREDITS_HELP,
     )
     parser.add_argument(
         "--baseline",

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Literal
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError, drop_output, in_lines
-from replayer.measure.record import load_run
+from replayer.measure.credits import with_credits
+from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import Run, with_results
 from replayer.measure.runfolder import RunFolder
 from replayer.plan.summary import describe_plan
@@ -19,10 +20,10 @@ from replayer.report.forms import ReportFiles
 from replayer.report.html import render_html
 from replayer.report.json_form import render_json
 from replayer.report.junit import render_junit
-from replayer.report.regression import KeptRun, judged_against
+from replayer.report.regression import judged_against
 from replayer.report.style import Style
 from replayer.report.table import render_table
-from replayer.run.options import Results, Settings
+from replayer.run.options import Beside, Results, Settings
 from replayer.run.targets import NamedTarget
 from replayer.run.workload import Workload
 from replayer.run.writer import RunEnding, RunWriter
@@ -66,7 +67,7 @@ def end_run(
     """Write how a run ended, show its results, and say what went wrong, first why it failed."""
     refused = writer.end(ending)
     shown = show_results(
-        writer.folder, writer.run, settings.results, settings.files, settings.baseline
+        writer.folder, writer.run, settings.results, settings.files, settings.beside
     )
     problems = say_problems([failure, refused, *shown.problems])
     if problems:
@@ -81,7 +82,7 @@ def show_results(
     run: Run,
     form: Results,
     files: ReportFiles,
-    baseline: KeptRun | None = None,
+    beside: Beside | None = None,
 ) -> Shown:
     """Judge a run, keep the judgement, and tell it; what refuses costs nothing else.
 
@@ -89,8 +90,9 @@ def show_results(
     """
     try:
         record = load_run(folder.path, run)
-        if baseline is not None:
-            record = judged_against(record, baseline)
+        if beside is not None and beside.baseline is not None:
+            record = judged_against(record, beside.baseline)
+        record, lacking = _with_credits(record, beside)
         document = compose(record)
     except ReplayerError as error:
         return Shown(EXIT_INCONCLUSIVE, (error,))
@@ -102,11 +104,22 @@ def show_results(
         headlines=headlines_of(document),
     )
     problems = (
+        *lacking,
         *_refused(partial(folder.write_run, judged)),
         *files.write(lambda: render_html([record]), lambda: render_junit(document)),
         *_refused(partial(_print, document, form)),
     )
     return Shown(verdict.exit_code, problems, verdict.outcome, say_verdict(document))
+
+
+def _with_credits(
+    record: RunRecord, beside: Beside | None
+) -> tuple[RunRecord, tuple[ReplayerError, ...]]:
+    """Lay a cloud's metrics beside a run; a file that went bad meanwhile costs nothing else."""
+    try:
+        return with_credits(record, () if beside is None else beside.credits), ()
+    except ReplayerError as error:
+        return record, (error,)
 
 
 def say_problems(found: Iterable[ReplayerError | None]) -> tuple[ReplayerError, ...]:
