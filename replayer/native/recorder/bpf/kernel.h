@@ -15,6 +15,7 @@ typedef long long s64;
 #define KERNEL __attribute__((preserve_access_index))
 /* What is compared is what is used: the verifier of Linux 6.1 and before knows no bounds of copies. */
 #define HOLD(value) asm volatile("" : "+r"(value))
+#define EXISTS(type, field) __builtin_preserve_field_info(((type *)0)->field, 2)
 #define NUMBER(name, value) int(*name)[value]
 #define TYPE(name, value) typeof(value) *name
 
@@ -29,11 +30,15 @@ struct fdtable {
 	struct file **fd;
 	unsigned long *close_on_exec;
 } KERNEL;
+struct sched_info {
+	u64 run_delay;
+} KERNEL;
 struct files_struct {
 	struct fdtable *fdt;
 } KERNEL;
 struct task_struct {
 	struct thread_info thread_info;
+	struct sched_info sched_info;
 	u32 flags;
 	s32 pid, tgid, exit_code;
 	struct files_struct *files;

@@ -48,6 +48,14 @@ INLINE int is_meant(struct task_state *s, u8 filter)
 	return 1;
 }
 
+/* Of the time since its last call a task has waited for a CPU so long. */
+INLINE void tell_delay(struct task_state *s, struct task_struct *task)
+{
+	u64 delay = delay_of(task) - s->delay_ns;
+	if (delay >= LEAST_DELAY && !s->waits_for_exec)
+		emit_event(s, task->pid, DELAYED, 0, delay, 0);
+}
+
 SEC("tp_btf/sys_enter")
 int on_enter(u64 *ctx)
 {
@@ -75,6 +83,7 @@ int on_enter(u64 *ctx)
 	if (!s)
 		return 0;
 	s->entered_before = 0;
+	tell_delay(s, task);
 	take_args(s, regs, nr);
 	if (!is_meant(s, shape->filter))
 		s->nr = NO_CALL;
@@ -123,6 +132,7 @@ int on_return(u64 *ctx)
 	if (!s->waits_for_exec)
 		emit(s, task->pid, ctx[1], flags);
 	s->nr = NO_CALL;
+	s->delay_ns = delay_of(task);
 	return 0;
 }
 
@@ -246,6 +256,7 @@ int attach_tasks(struct bpf_iter__task *ctx)
 	if (s && task->flags & PF_EXITING) { /* nobody may tell of its end any more */
 		count_end(s);
 	} else if (s) {
+		s->delay_ns = delay_of(task);
 		emit_event(s, task->pid, ATTACHED, 0, process, 0);
 		s->entered_before = 1;
 	}

@@ -4,7 +4,7 @@
 #include "kernel.h"
 
 /* Kinds of records, and flags of one: record.rs */
-enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED, PAGE, REQUEST };
+enum { CALL, FORK, EXEC, EXIT, PENDING, END, ATTACHED, FILE, LOOKED, PAGE, REQUEST, DELAYED };
 enum { PATH_FAULT = 1, SECOND_FAULT = 2, PATH_NULL = 4, SECOND_NULL = 8, AUX_FAULT = 16, AUX_PART = 32, BEGUN_BEFORE = 64 };
 
 /* What is read beside numbers and paths: table.rs */
@@ -24,6 +24,7 @@ enum { UNRECORDED, RECORDED, COUNTED };
 #define AF_UNIX 1
 enum { SOCKET_CALL = 1, BIND = 2, ACCEPT = 5, SOCKETPAIR = 8, ACCEPT4 = 18 }; /* of socketcall(2) */
 #define PF_EXITING 4
+#define LEAST_DELAY 1000 /* ns that are told: what pauses are right to */
 #define O_CLOEXEC 02000000
 #define SYSTEM_P 0x702e6d6574737973ULL /* eight letters each, little-endian */
 #define OSIX_ACL 0x6c63615f7869736fULL
@@ -51,6 +52,7 @@ struct task_state {
 	u8 waits_for_exec, entered_before, fault_writes;
 	u64 fault_ns, fault_address; /* of its last page fault: mapped.h */
 	u32 is_live; /* it is counted among those that live */
+	u64 delay_ns; /* that it had waited for a CPU in all when its last call returned */
 };
 enum { NO_CALL = -1 };
 
@@ -128,6 +130,12 @@ INLINE u32 place_of(struct task_struct *task)
 INLINE struct task_state *state_of(struct task_struct *task)
 {
 	return met[place_of(task)] ? bpf_task_storage_get(&tasks, task, 0, 0) : 0;
+}
+
+/* How long a task has waited for a CPU in all: 0 where the kernel does not count it. */
+INLINE u64 delay_of(struct task_struct *task)
+{
+	return EXISTS(struct task_struct, sched_info) ? task->sched_info.run_delay : 0;
 }
 
 INLINE void lose(u64 now)

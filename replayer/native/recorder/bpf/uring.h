@@ -84,7 +84,6 @@ struct io_link {
 })
 
 /* Whether this kernel has it. */
-#define EXISTS(type, field) __builtin_preserve_field_info(((type *)0)->field, 2)
 
 enum { /* io_uring_enter(2) */
 	READV = 1, WRITEV, FSYNC, READ_FIXED, WRITE_FIXED, SYNC_FILE_RANGE = 8, FALLOCATE = 17, OPENAT, CLOSE, FILES_UPDATE, STATX_OP, READ, WRITE,

@@ -214,6 +214,7 @@ fn tracker(request: &Request, overlaps: Overlaps, open: Open<'_>) -> Result<Trac
         holders: FxHashMap::default(),
         sees_pages: false,
         knows_descriptors: false,
+        holds_up_callers: false,
         adopted: Vec::new(),
     };
     for (link, root) in &request.aliases {

@@ -77,6 +77,8 @@ pub(crate) struct Task {
     pub(crate) last_op: Option<Op>,
     /// Calls of the whole log that had ended when its last event did, or when it was spawned.
     pub(crate) calls_then: u64,
+    /// Its own calls since.
+    pub(crate) own_calls: u64,
     pub(crate) last_call: Option<LastCall>,
     /// What the call that it has entered became, if that lets something go: its return makes no event of its own.
     pub(crate) early: Option<EarlyResult>,
@@ -169,6 +171,13 @@ impl Tasks {
         self.table.get_mut(&number)
     }
 
+    /// A task's next call has ended.
+    pub(crate) fn count_call(&mut self, number: u64) {
+        if let Some(task) = self.table.get_mut(&number) {
+            task.own_calls += 1;
+        }
+    }
+
     /// The task of a number, if it lives and was seen.
     pub(crate) fn get_known_mut(&mut self, number: u64) -> Option<&mut Task> {
         self.table.get_mut(&number)
@@ -246,6 +255,7 @@ impl Tasks {
             predecessors: task
                 .predecessors
                 .of_child(parent, task.cause(EdgeReason::Spawn)),
+            awaited_after: task.awaited_after,
             ..Task::default()
         };
         let mut copied = Vec::new();

@@ -180,6 +180,17 @@ impl Task {
         self.waited(WaitTime::of(call));
     }
 
+    /// Its next event is over, or it has begun, after so many calls of the whole log.
+    pub(crate) fn count_from(&mut self, calls: u64) {
+        self.calls_then = calls;
+        self.own_calls = 0;
+    }
+
+    /// So long since its last call is no pause of its own.
+    pub(crate) fn was_delayed(&mut self, ns: i64) {
+        self.waited(WaitTime { ns, calls: 0 });
+    }
+
     fn waited(&mut self, time: WaitTime) {
         self.awaited.add(time);
         self.awaited_after.add(time);

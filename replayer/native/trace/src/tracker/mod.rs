@@ -101,6 +101,8 @@ pub(crate) struct Tracker {
     pub(crate) sees_pages: bool,
     /// The log tells what tasks had open at the begin: what else they use came from elsewhere.
     pub(crate) knows_descriptors: bool,
+    /// The recorder holds up who calls, and nobody else.
+    pub(crate) holds_up_callers: bool,
     /// Descriptions that were open before: they get an event before the one that uses them.
     pub(crate) adopted: Vec<PendingOpen>,
 }
@@ -109,7 +111,10 @@ impl Tracker {
     /// Take a call that has returned.
     pub(crate) fn call(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
         self.meet(call.task);
-        self.counts.calls += u64::from(!matches!(call.kind, Kind::Touched(_)));
+        if !matches!(call.kind, Kind::Touched(_)) {
+            self.counts.calls += 1;
+            self.tasks.count_call(call.task);
+        }
         if let Some(start) = call.start_ns {
             self.first_ns.get_or_insert(start);
             self.last_ns = self.last_ns.max(call.end_ns().unwrap_or(start));
@@ -170,7 +175,7 @@ impl Tracker {
     pub(crate) fn spawned_early(&mut self, task: u64, parent: Option<u64>) {
         let adopted = self.tasks.adopted(task, parent);
         if let Some(child) = self.tasks.get_mut(task).filter(|_| adopted.is_some()) {
-            child.calls_then = self.counts.calls;
+            child.count_from(self.counts.calls);
         }
         for description in adopted.into_iter().flatten() {
             self.files.hold(description);
@@ -269,9 +274,10 @@ impl Tracker {
         let since = |end_ns: Option<i64>| Some(call.start_ns?.saturating_sub(end_ns?).max(0));
         let calls = self.counts.calls;
         let own = u64::from(call.meanwhile) + 1;
+        let own_others = (self.holds_up_callers).then(|| task.own_calls.saturating_sub(1));
         let between = |then: u64| {
             let others = calls.saturating_sub(then.saturating_add(own));
-            u32::try_from(others).unwrap_or(u32::MAX)
+            u32::try_from(own_others.unwrap_or(others)).unwrap_or(u32::MAX)
         };
         let (awaited, awaited_after) = task.take_awaited();
         let causes = task.predecessors.take();
@@ -299,7 +305,7 @@ impl Tracker {
             others: between(task.calls_then.saturating_add(awaited.calls)),
             after,
         };
-        task.calls_then = self.counts.calls;
+        task.count_from(self.counts.calls);
         task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
         task.last_event = Some(event_ref);

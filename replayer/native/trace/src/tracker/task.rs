@@ -58,7 +58,7 @@ impl Tracker {
             return Some(Disposition::Other);
         };
         task.last_end_ns = call.end_ns();
-        task.calls_then = self.counts.calls;
+        task.count_from(self.counts.calls);
         let result = match call.outcome {
             Outcome::Error(number) => -i64::from(number),
             Outcome::Value(_) | Outcome::Unknown => 0,
@@ -329,7 +329,7 @@ impl Tracker {
         let task = child.and_then(|child| self.tasks.get_mut(child));
         if let Some(task) = task.filter(|task| task.last_end_ns.is_none()) {
             task.last_end_ns = begin;
-            task.calls_then = self.counts.calls;
+            task.count_from(self.counts.calls);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 mod commands;
 mod common;
 mod dangling;
+mod delays;
 mod endings;
 mod flavours;
 mod formats;

@@ -4,6 +4,7 @@
 //! and none is missing that the recorder does not know of.
 
 mod attached;
+mod delays;
 mod lanes;
 mod pages;
 mod record;
@@ -65,6 +66,7 @@ fn import(
         blind.add_all(COMPAT, usize::try_from(survey.compat).unwrap_or(usize::MAX));
         tracker.sees_pages |= survey.sees_pages;
         tracker.knows_descriptors = true;
+        tracker.holds_up_callers = true;
         let requests = &survey.requests;
         for (place, name) in ["io_uring", "libaio"].into_iter().enumerate() {
             if !requests.are_recorded.get(place).copied().unwrap_or(false) {

@@ -34,6 +34,8 @@ pub enum RecordKind {
     Page,
     /// A request of `io_uring` or libaio that is complete, as the call that does the same: its task is the process.
     Request,
+    /// Of the time since its last call the task has waited for a CPU: so long, in ns.
+    Delayed,
 }
 
 /// Flags of a record.
@@ -125,6 +127,7 @@ impl<'a> Record<'a> {
                 8 => RecordKind::Looked,
                 9 => RecordKind::Page,
                 10 => RecordKind::Request,
+                11 => RecordKind::Delayed,
                 _ => return None,
             },
             flags,

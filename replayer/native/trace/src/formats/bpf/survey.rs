@@ -1,6 +1,7 @@
 //! A first look through a recording: calls that took long, what was open at its begin, and where it ends.
 
 use super::attached::Attachments;
+use super::delays::CpuUse;
 use super::lanes::Lanes;
 use super::record::{Record, RecordKind};
 use super::source::Records;
@@ -30,6 +31,7 @@ pub(super) struct Survey {
     /// The lanes of each task, and since when it is the task that has them.
     pub(super) lanes: FxHashMap<u32, VecDeque<(u64, u32)>>,
     pub(super) requests: Requests,
+    pub(super) cpu_use: CpuUse,
 }
 
 /// What is known of requests of `io_uring` and libaio.
@@ -94,6 +96,7 @@ impl Survey {
             }
             note_birth(&mut births, &record);
             survey.requests.note(&record);
+            survey.cpu_use.take(&record);
             let is_long = record.duration_ns >= LONG_NS && record.kind == RecordKind::Call;
             if is_long || record.kind == RecordKind::Pending {
                 survey.long.push(LongCall {
@@ -106,6 +109,7 @@ impl Survey {
             .requests
             .are_recorded
             .map(|is| is || survey.requests.known > 0);
+        survey.cpu_use.sum_up();
         survey.long.sort_by_key(|call| call.start_ns);
         Ok(survey)
     }

@@ -197,7 +197,7 @@ impl LogText {
                 let slot = self.keep(bytes, task);
                 self.push(record.start_ns, false, slot);
             }
-            RecordKind::Fork | RecordKind::Exit => {
+            RecordKind::Fork | RecordKind::Exit | RecordKind::Delayed => {
                 let slot = self.keep(bytes, task);
                 self.push(record.start_ns, false, slot);
             }
@@ -454,6 +454,14 @@ impl LogText {
                 self.made.insert(record.task, child);
                 self.write_front(record.task, time_ns);
                 let _ = writeln!(self.text, "+++ forked {child} +++");
+            }
+            RecordKind::Delayed => {
+                let again_ns = self
+                    .survey
+                    .cpu_use
+                    .comes_again(record.number_at(0), time_ns);
+                self.write_front(record.task, time_ns);
+                let _ = writeln!(self.text, "+++ delayed {again_ns} +++");
             }
             RecordKind::Exit => {
                 self.end_lanes(record.task, time_ns);

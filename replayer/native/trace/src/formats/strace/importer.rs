@@ -168,6 +168,12 @@ impl StraceImporter {
                 tracker.counts.notices += 1;
                 tracker.spawned_early(child, Some(at.task));
             }
+            Shape::Delayed(ns) => {
+                tracker.counts.notices += 1;
+                if let Some(task) = tracker.tasks.get_mut(at.task) {
+                    task.was_delayed(i64::try_from(ns).unwrap_or(i64::MAX));
+                }
+            }
             Shape::Notice => self.notice(tracker, text),
             Shape::Cut => {
                 let (head, notice) = without_notice(text);

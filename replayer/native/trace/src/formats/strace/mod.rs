@@ -42,7 +42,11 @@ fn is_applicable(head: &[u8]) -> Applicability {
                 calls += 1;
             }
             Shape::Strange => strange += 1,
-            Shape::Superseded(_) | Shape::Forked(_) | Shape::Notice | Shape::Cut => {}
+            Shape::Superseded(_)
+            | Shape::Forked(_)
+            | Shape::Delayed(_)
+            | Shape::Notice
+            | Shape::Cut => {}
         }
     }
     match (calls, strange) {

@@ -23,6 +23,8 @@ pub(crate) enum Shape<'a> {
     Superseded(u64),
     /// The task made this one. strace says nothing of it before the call returns: only our own recorder does.
     Forked(u64),
+    /// So much of the time since its last call, in ns, was no pause of the task: only our own recorder says so.
+    Delayed(u64),
     /// Signals, stops, and what strace says about itself.
     Notice,
     /// A call whose line ends in the middle: program output may have cut it.
@@ -136,6 +138,9 @@ fn scan_ending(text: &[u8]) -> Shape<'_> {
     }
     if let Some(rest) = text.strip_prefix(b"forked ") {
         return take_digits(rest).map_or(Shape::Strange, |(task, _)| Shape::Forked(task));
+    }
+    if let Some(rest) = text.strip_prefix(b"delayed ") {
+        return take_digits(rest).map_or(Shape::Strange, |(ns, _)| Shape::Delayed(ns));
     }
     if let Some(rest) = text.strip_prefix(b"superseded by execve in pid ") {
         return take_digits(rest).map_or(Shape::Strange, |(task, _)| Shape::Superseded(task));
@@ -388,6 +393,10 @@ mod tests {
             Shape::Superseded(31)
         ));
         assert!(matches!(shape(b"+++ forked 32 +++"), Shape::Forked(32)));
+        assert!(matches!(
+            shape(b"+++ delayed 1234 +++"),
+            Shape::Delayed(1234)
+        ));
         assert!(matches!(shape(b"+++ exited with 127 +++"), Shape::Exited));
         assert!(matches!(
             shape(b"+++ killed by SIGKILL (core dumped) +++"),
