@@ -109,7 +109,8 @@ def suspected_load(trials: Sequence[Served]) -> float | None:
 def _bucket(trials: Sequence[Served], end: Emptied) -> tuple[Bucket, int] | None:
     served = _most_served(trials[: end.trial])
     later = [each for each in trials[end.trial + 1 :] if each.load <= served]
-    if not any(map(_is_short, later)):
+    # The next one decides: a mount that is asked for too much may serve less, and recover at once.
+    if not later or not _is_short(later[0]):
         return None
     short = [(trials[end.trial], end.place), *((each, 0) for each in later if _is_short(each))]
     late = np.concatenate([each.rates[place:] for each, place in short])

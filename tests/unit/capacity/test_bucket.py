@@ -135,3 +135,23 @@ def test_a_mount_that_is_slow_all_along_has_none() -> None:
         for number, load in enumerate((100, 400, 200, 180))
     ]
     assert find_bucket(trials) is None
+
+
+def served(load: float, *rates: float) -> Served:
+    """So much a second, for ten seconds each."""
+    done = np.repeat(np.array(rates), 10)
+    at_s = np.arange(float(done.size))
+    return Served(load, at_s, np.ones(done.size), done, 1_000 * done, 4 * done, 2 * done)
+
+
+def test_a_mount_that_serves_less_when_asked_for_too_much_was_not_empty_then() -> None:
+    """As a mount in user space did, of which the bucket became empty two trials later."""
+    trials = [served(160, 160), served(240, 110, 110), served(160, 160, 160)]
+    assert find_bucket(trials) is None
+    trials += [served(180, 180, 50), served(160, 50, 50)]
+    for number, each in enumerate(trials):
+        each.at_s[:] += 30 * number
+    found = find_bucket(trials)
+    assert found is not None
+    bucket, number = found
+    assert (number, bucket.refill_per_s, bucket.emptied_at_s) == (3, 50, 100)
