@@ -109,7 +109,7 @@ class Histogram:
     @property
     def stdev(self) -> float: ...
 
-_Phase: TypeAlias = Literal["warm-up", "measured"]
+_Phase: TypeAlias = Literal["warm-up", "measured", "alone"]
 
 @final
 class Row:
@@ -273,6 +273,7 @@ class Engine:
         null: bool = False,
         event_log: str | None = None,
         turn: tuple[int, int] = ...,
+        abreast: bool = ...,
     ) -> Engine:
         """Make an engine; nothing runs yet.
 
@@ -280,14 +281,13 @@ class Engine:
             plan: What to run.
             targets: For each target the run's folder through each of its mount points; user u uses
                 number u % n.
-            record: An existing directory into which histograms.hlog, timeline.csv and events.jsonl
-                are written each interval.
+            record: An existing directory for histograms.hlog, timeline.csv and events.jsonl.
             interval_ns: Length of an interval, at least 1 ms.
             stuck_after_ns: An op longer than this is reported while it hangs.
             null: Make no system call at all: measures the engine's own cost.
             event_log: An existing directory for the times of every replayed event.
-            turn: (i, n): of the schedule of arrivals this engine takes every n-th, from the i-th
-                (from 0) on, and other engines the others; (0, 1), all of them, by default.
+            turn: (i, n): of scheduled arrivals it takes every n-th, from the i-th (from 0) on.
+            abreast: User u works on target u % n of n alone, as user u // n of the plan.
 
         Raises:
             RuntimeError: This is a debug build.
@@ -298,21 +298,21 @@ class Engine:
 
         So it is when a user has no more to do in the segment; ``drain_finished`` silences it.
         """
-
     @property
     def begin_epoch_ns(self) -> int:
         """Wall-clock time (for reports only) of the engine's begin."""
     def now_ns(self) -> int:
         """Monotonic nanoseconds since the engine's begin."""
     def begin_segment(
-        self, target: int, round: int, warm_up_ns: int, measured_ns: int | None = None
-    ) -> None:
-        """Let the users run on a target; their streams restart at (seed, round, user).
+        self, target: int, round: int, warm_up_ns: int, measured_ns: int | None = None,
+        *, beside: Sequence[int] = ..., phase: _Phase = ...,
+    ) -> None:  # fmt: skip
+        """Let the users run on a target (those ``beside``, too); with ``abreast`` others wait.
 
-        Recorded as ``warm-up`` for that long, then as ``measured``. When that has lasted for
-        ``measured_ns``, no user begins a transaction any more; the segment stays open, for those
-        under way. Where transactions come by a schedule, those that began in the warm-up and ended
-        after it are not recorded. RuntimeError: a segment is open.
+        Their streams restart at (seed, round, user). Recorded as ``warm-up`` for that long, then as
+        ``phase``. When that has lasted for ``measured_ns``, no user begins a transaction any more.
+        Scheduled transactions that began in the warm-up and ended after it are not recorded.
+        RuntimeError: a segment is open.
         """
     def measure(self) -> None:
         """End the warm-up now (all users are there)."""

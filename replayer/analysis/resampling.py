@@ -90,16 +90,23 @@ class Interval:
     high: float
 
 
-def resample(found: Distribution, figures: Sequence[Figure], seed: int) -> Resampled:
-    """Draw figures of a subject again and again.
+@dataclass(frozen=True)
+class Draw:
+    """Which draws a subject has in common with others."""
 
-    Targets of one run share the seed, and so the rounds: those stood side by side.
-    """
-    return resample_mixture([found], [1.0], figures, seed)
+    seed: int
+    """Targets of one run share it, and so the rounds: those stood side by side."""
+    paired: bool = False
+    """Whether they share the seconds in the rounds as well: those of a duet were the same."""
+
+
+def resample(found: Distribution, figures: Sequence[Figure], draw: Draw) -> Resampled:
+    """Draw figures of a subject again and again."""
+    return resample_mixture([found], [1.0], figures, draw)
 
 
 def resample_mixture(
-    parts: Sequence[Distribution], shares: Sequence[float], figures: Sequence[Figure], seed: int
+    parts: Sequence[Distribution], shares: Sequence[float], figures: Sequence[Figure], draw: Draw
 ) -> Resampled:
     """Draw figures of several subjects of one target together, each with a given share.
 
@@ -111,11 +118,12 @@ def resample_mixture(
     if not rounds.size:  # its calls are in the log, and its time was not written down any more
         nothing = np.full((DRAWS, len(figures)), np.nan)
         return Resampled(nothing, nothing[0], 0, 0)
-    chosen = np.random.default_rng(seed).multinomial(
+    chosen = np.random.default_rng(draw.seed).multinomial(
         rounds.size, np.full(rounds.size, 1 / rounds.size), DRAWS
     )
     weights = np.zeros((DRAWS, slots.rounds.size))
-    random = np.random.default_rng([seed, sum(part.bins_ns.size for part in parts)])
+    own_seed = 0 if draw.paired else sum(part.bins_ns.size for part in parts)
+    random = np.random.default_rng([draw.seed, own_seed])
     for place, number in enumerate(rounds):
         own = np.flatnonzero(worked & (slots.rounds == number))
         weights[:, own] = _block_weights(own.size, random) * chosen[:, [place]]

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.measure.hlog import Key, Segment, Span, bin_ns, join_spans, read_slices
+from replayer.measure.hlog import Key, Phase, Segment, Span, bin_ns, join_spans, read_slices
 from replayer.measure.record import RunRecord
 from replayer.measure.summarise import spans_of
 from replayer.measure.timeline import Seconds
@@ -207,32 +207,45 @@ class Widening:
         self._begin, self._held = None, 0
 
 
-def read_distributions(record: RunRecord) -> dict[Subject, Distribution]:
+def read_distributions(record: RunRecord, phase: Phase = "measured") -> dict[Subject, Distribution]:
     """Read the distributions of all transactions and ops of a run, successful calls only."""
-    slots = cut_slots(record)
-    wanted = [key for key in record.log.histograms if _is_wanted(key)]
-    found = read_slices(record.folder / "histograms.hlog", slots.begins_s, wanted)
-    groups: dict[Subject, list[Key]] = {}
-    for key in sorted(found):
-        kind: Kind = "transaction" if key.op == LATENCY else "op"
-        name = key.transaction if kind == "transaction" else key.op
-        groups.setdefault((key.segment.target, kind, name), []).append(key)
-    distributions = {}
-    for subject, keys in groups.items():
-        own, mine = slots.targets == subject[0], slots.of(subject[0])
-        if not own.any():  # its timeline is lost: there is no time to tell its calls apart by
-            continue
-        bins = np.unique(np.concatenate([found[key].bins for key in keys]))
-        table = np.sum([found[key].table(own.size, bins)[own] for key in keys], axis=0)
-        parts = {(key.transaction, None if key.op == LATENCY else key.op) for key in keys}
-        own_s = _own_s(record, subject[0], parts, mine)
-        distributions[subject] = Distribution(mine, own_s, bin_ns(bins), table)
+    slots = cut_slots(record, phase)
+    wanted: dict[int, list[Key]] = {}
+    for key in sorted(record.log.histograms):
+        if _is_wanted(key, phase):
+            wanted.setdefault(key.segment.target, []).append(key)
+    distributions: dict[Subject, Distribution] = {}
+    for target, keys in wanted.items():
+        mine = slots.of(target)
+        if mine.begins_s.size:  # else its timeline is lost: no time to tell its calls apart by
+            distributions.update(_read_target(record, mine, keys))
     return distributions
 
 
-def cut_slots(record: RunRecord) -> Slots:
-    """Cut the measured time of a run into about ``MOST_SLOTS`` slots a target, at most."""
-    stretches = list(_stretches(record))
+def _read_target(
+    record: RunRecord, slots: Slots, wanted: Sequence[Key]
+) -> Iterator[tuple[Subject, Distribution]]:
+    """Read those of one target: at the same time others may have slots of their own."""
+    found = read_slices(record.folder / "histograms.hlog", slots.begins_s, wanted)
+    groups: dict[Subject, list[Key]] = {}
+    for key in wanted:
+        kind: Kind = "transaction" if key.op == LATENCY else "op"
+        name = key.transaction if kind == "transaction" else key.op
+        groups.setdefault((key.segment.target, kind, name), []).append(key)
+    for subject, keys in groups.items():
+        bins = np.unique(np.concatenate([found[key].bins for key in keys]))
+        table = np.sum([found[key].table(slots.begins_s.size, bins) for key in keys], axis=0)
+        parts = {(key.transaction, None if key.op == LATENCY else key.op) for key in keys}
+        own_s = _own_s(record, subject[0], parts, slots)
+        yield subject, Distribution(slots, own_s, bin_ns(bins), table)
+
+
+def cut_slots(record: RunRecord, phase: Phase = "measured") -> Slots:
+    """Cut the measured time of a run into about ``MOST_SLOTS`` slots a target, at most.
+
+    Those of a duet are the same for both targets.
+    """
+    stretches = list(_stretches(record, phase))
     rows: list[tuple[float, float, int, int]] = []
     for segment, start_s, own in stretches:
         number = sum(ends.size for other, _, ends in stretches if other.target == segment.target)
@@ -263,17 +276,13 @@ def _without_stump(ends: Floats) -> Floats:
 _INSTANT_S = 1e-6  # the timeline's resolution
 
 
-def _stretches(record: RunRecord) -> Iterator[tuple[Segment, float, Floats]]:
+def _stretches(record: RunRecord, phase: Phase) -> Iterator[tuple[Segment, float, Floats]]:
     """Yield the stretches of measured time: whose, its begin, and when its intervals ended.
 
     A segment is one of them. Where transactions ran in turn, other targets had theirs in between,
     and each turn is one.
     """
-    found: dict[Segment, list[Seconds]] = {}
-    for key, seconds in record.seconds.items():
-        if key.segment.phase == "measured" and seconds.end_s.size:
-            found.setdefault(key.segment, []).append(seconds)
-    for segment, parts in sorted(found.items()):
+    for segment, parts in sorted(_seconds_of(record, phase).items()):
         ends = np.unique(np.concatenate([part.end_s for part in parts])).astype(np.float64)
         if record.run.load.order == "together":
             yield segment, record.spans[segment].start_s, ends
@@ -283,6 +292,20 @@ def _stretches(record: RunRecord) -> Iterator[tuple[Segment, float, Floats]]:
                 inside = (ends > turn.start_s) & (ends <= turn.end_s)
                 if inside.any():
                     yield segment, turn.start_s, ends[inside]
+
+
+def _seconds_of(record: RunRecord, phase: Phase) -> dict[Segment, list[Seconds]]:
+    """Return the intervals of each segment: both targets of a duet have those of both."""
+    found: dict[Segment, list[Seconds]] = {}
+    for key, seconds in record.seconds.items():
+        if key.segment.phase == phase and seconds.end_s.size:
+            found.setdefault(key.segment, []).append(seconds)
+    if not record.run.load.duet or phase != "measured":
+        return found
+    rounds: dict[int, list[Seconds]] = {}
+    for segment, parts in found.items():
+        rounds.setdefault(segment.round, []).extend(parts)
+    return {segment: rounds[segment.round] for segment in found}
 
 
 def _own_s(
@@ -305,6 +328,6 @@ def _own_s(
     return found
 
 
-def _is_wanted(key: Key) -> bool:
+def _is_wanted(key: Key, phase: Phase) -> bool:
     timed = key.op == LATENCY or key.op not in TIMES
-    return timed and key.segment.phase == "measured" and key.is_timed
+    return timed and key.segment.phase == phase and key.is_timed

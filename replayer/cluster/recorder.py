@@ -17,9 +17,10 @@ from replayer.cluster.wire import News
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import WorkerPool
 from replayer.errors import ReplayerError
+from replayer.measure.hlog import Phase
 from replayer.measure.runfolder import event_line
 from replayer.measure.units import NS_PER_S
-from replayer.run.ledger import Phase, is_transaction
+from replayer.run.ledger import is_transaction
 from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import explain_record
 from replayer.run.writer import RunWriter

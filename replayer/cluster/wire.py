@@ -18,10 +18,10 @@ from replayer.errors import EXIT_BUG, OutsideError, ReplayerError
 from replayer.measure.clients import TaskFailure
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health
+from replayer.measure.hlog import Phase
 from replayer.measure.replay import ReplayResults
 from replayer.measure.run import Target as TargetFacts
 from replayer.run.interruption import InterruptedRunError
-from replayer.run.ledger import Phase
 
 PROTOCOL = 6
 """Raised when a worker of today would misunderstand a master of tomorrow."""

@@ -106,13 +106,13 @@ def begin_test(environment: Environment, request: RunRequest) -> None:
     if environment.shape_class is not None:
         runner.start_shape()
     else:
-        runner.start(request.workload.plan.users, request.spawn_rate)
+        runner.start(request.users, request.spawn_rate)
 
 
 def hand_load_over(environment: Environment, request: RunRequest) -> None:
     """Have Locust, which starts the test of a command line by itself, start this run's users."""
     options = options_of(environment)
-    options.num_users, options.spawn_rate = request.workload.plan.users, request.spawn_rate
+    options.num_users, options.spawn_rate = request.users, request.spawn_rate
     # Locust would count the time of laying out, and cut rounds short: the controller keeps time.
     options.run_time = None
 

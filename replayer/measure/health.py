@@ -83,6 +83,13 @@ class LoadFacts(Frozen):
     Intervals are so much wider that those of all looks hold together."""
     until: UntilDecided | None = None
     """Null: its length was fixed before the start."""
+    duet: bool = False
+    """Whether both targets were measured at the same time, each by its own users."""
+
+    @property
+    def users_at_once(self) -> int:
+        """How many users were at work at the same time, of both targets of a duet."""
+        return self.users * (2 if self.duet else 1)
 
 
 class Health(Frozen):
@@ -209,8 +216,8 @@ def _warnings(
     if health.users_given_up:
         yield RunWarning(
             kind="users given up",
-            message=f"{health.users_given_up} of {load.users} users hung in a call and were "
-            "abandoned",
+            message=f"{health.users_given_up} of {load.users_at_once} users hung in a call and "
+            "were abandoned",
             hint=f"{_NAMED.get(load.order, '')}check whether the mount still answers",
         )
     if health.stood_still_ns:
@@ -335,9 +342,9 @@ def _relief(load: LoadFacts, cpus: int) -> str:
         return "lower the arrival rate, or spread it over several client machines"
     if load.order == "in turn":  # fio
         return f"{cpus} CPUs serve these jobs: use fewer (numjobs) or a larger client"
-    if load.users > cpus and load.loop == "closed":
+    if load.users_at_once > cpus and load.loop == "closed":
         return (
-            f"{load.users} users share {cpus} CPUs: use fewer (-u), give them think time, "
+            f"{load.users_at_once} users share {cpus} CPUs: use fewer (-u), give them think time, "
             "or spread them over several client machines"
         )
     return "stop other programs on this machine, or use one with more CPUs"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from replayer import _native
 from replayer._native import Histogram, Row
 
-Phase = Literal["warm-up", "measured"]
+Phase = Literal["warm-up", "measured", "alone"]
+"""alone: one target of a duet without the other."""
+PHASES: tuple[Phase, ...] = get_args(Phase)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
 from replayer.measure.facts import Frozen
-from replayer.measure.hlog import Key, Log, Segment, Span, read_log
+from replayer.measure.hlog import PHASES, Key, Log, Segment, Span, read_log
 from replayer.measure.run import FORMAT, Process, Run, is_alive, is_elsewhere
 from replayer.measure.timeline import Columns, Seconds, read_timeline
 from replayer.paths import UnaskablePathError, is_folder
@@ -170,7 +170,7 @@ def _load(path: Path, run: Run) -> RunRecord:
     spans, endings = _stretched({**_timed(seconds), **log.spans}, events), _endings(events)
     for guest, host in _guests(spans, events):
         spans[guest] = spans[guest].joined(spans[host])
-        if host in endings:
+        if host in endings and guest not in endings:
             endings[guest] = Ending(endings[host].end_s, 0)
     return RunRecord(
         folder=path,
@@ -335,7 +335,7 @@ def _phases(events: tuple[Event, ...]) -> Iterator[tuple[float, Segment | None]]
         if event.get("kind") != "phase" or not isinstance(event.get("t_s"), int | float):
             continue
         phase, target, number = event.get("phase"), event.get("target"), event.get("round")
-        if phase in {"warm-up", "measured"} and isinstance(target, int) and isinstance(number, int):
+        if phase in PHASES and isinstance(target, int) and isinstance(number, int):
             yield event["t_s"], Segment(target, number, phase)
         else:
             yield event["t_s"], None  # an end: it closes what was open

@@ -15,6 +15,7 @@ from pydantic import Field
 
 from replayer.errors import exit_code_of
 from replayer.measure.clients import Client, TaskFailure, UserKind, machines_of
+from replayer.measure.duet import Duet
 from replayer.measure.facts import Frozen, MachineFacts, MountFacts, collect_facts, collect_machine
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
@@ -215,6 +216,8 @@ class Run(Frozen):
     """Null when it was held against no kept run."""
     credits: tuple[CloudMetric, ...] = ()
     """What a cloud's export says of its time; empty: none was given."""
+    duet: Duet | None = None
+    """Null when its targets were not measured at the same time, or it has not ended."""
     headlines: tuple[Headline, ...] = ()
     """Of each target, for lists of runs; empty: nothing was measured, or an older version ran."""
 

@@ -16,7 +16,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.measure.hlog import Key, Segment
+from replayer.measure.hlog import PHASES, Key, Phase, Segment
 
 COLUMNS = (
     "start_s",
@@ -88,12 +88,16 @@ class _Whole:
                 yield line
 
 
+def _phase(name: str) -> Phase:
+    return next((phase for phase in PHASES if phase == name), "warm-up")
+
+
 def _parse_row(cells: list[str]) -> TimelineRow:
     record = dict(zip(COLUMNS, cells, strict=True))
     segment = Segment(
         int(record["target"]),
         int(record["round"]),
-        "measured" if record["phase"] == "measured" else "warm-up",
+        _phase(record["phase"]),
     )
     return TimelineRow(
         key=Key(

@@ -8,14 +8,20 @@ contenders a figure ranks, and the more often a run may end early, the wider its
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import comb, sqrt
 from statistics import NormalDist
 
 import numpy as np
 
-from replayer.analysis.resampling import LEAST_SLOTS, Interval, Resampled, ratio_interval
+from replayer.analysis.resampling import (
+    LEAST_SLOTS,
+    Draw,
+    Interval,
+    Resampled,
+    ratio_interval,
+)
 from replayer.report.document import Claim, Unranked
 
 CLAIM_ROUNDS = 3
@@ -45,6 +51,7 @@ class Evidence:
     resampled: Resampled | None
     place: int = 0
     looks: int = 1
+    draw: Draw = field(default_factory=lambda: Draw(0))
 
 
 def has_samples(evidence: Evidence, percent: float | None) -> bool:
@@ -70,7 +77,10 @@ def judge_difference(
         return "too few seconds", None
     margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
     beyond = interval.low > margin or interval.high < 1 / margin
-    if not (beyond and lie_apart(own.rounds, best.rounds)):
+    is_pair = own.draw.paired and own.draw == best.draw
+    is_pair = is_pair and len(own.rounds) == len(best.rounds)  # else some had too few samples
+    apart = lie_apart_in_pairs if is_pair else lie_apart
+    if not (beyond and apart(own.rounds, best.rounds)):
         return "no difference shown", interval
     return ("differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"), interval
 
@@ -84,6 +94,19 @@ def lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
     above = int(np.count_nonzero(own >= others))  # ties count against a difference
     below = int(np.count_nonzero(own <= others))
     return min(above, below) <= _most_reversed(*sorted((own.size, others.size)))
+
+
+def lie_apart_in_pairs(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether rounds that were measured at the same time differ the same way: the sign test.
+
+    With fewer than five all must: no test would ever tell them apart.
+    """
+    pairs = list(zip(one, other, strict=True))
+    above = sum(own >= beside for own, beside in pairs)  # ties count against a difference
+    below = sum(own <= beside for own, beside in pairs)
+    chances = [comb(len(pairs), each) / 2 ** len(pairs) for each in range(len(pairs))]
+    most = [each for each in range(len(pairs)) if 2 * sum(chances[: each + 1]) <= APART_CHANCE]
+    return min(above, below) <= max(most, default=0)
 
 
 @lru_cache

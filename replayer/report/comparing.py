@@ -6,6 +6,7 @@ kernel, cache, users) is listed, and marked if it may decide about figures.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from replayer.analysis.acknowledgement import find_acknowledged
@@ -21,6 +22,7 @@ from replayer.report.answer import decide
 from replayer.report.claims import claim_notes
 from replayer.report.description import each_once
 from replayer.report.document import ComparedFigure, Comparison, Contender, Difference, Unranked
+from replayer.report.duet import why_not_compared, with_duet
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
 from replayer.report.ranking import Side, entrants_of, rank_entrants
 from replayer.report.replay import pause_warnings
@@ -101,6 +103,7 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     Raises:
         ReplayerError: The plans differ, or there is nothing to compare with.
     """
+    records = [with_duet(record) for record in records]
     sides = _sides(records)
     _check(records, sides, plans)
     summaries = {id(record): summarise(record) for record in records}
@@ -109,20 +112,28 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     contenders = tuple(
         _contender(side, summaries[id(side.record)], verdicts[id(side.record)]) for side in sides
     )
-    ranking = rank_entrants(entrants)
+    ranking, refused = rank_entrants(entrants), _why_not(records)
+    if refused:
+        ranking = replace(ranking, figures=(), unranked=())
     differing = [*_options(sides), *_facts(sides)]
     differences = tuple(sorted(differing, key=lambda item: not item.decides))
     return Comparison(
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
         fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
         contenders=contenders,
-        headline=tuple(decide(ranking.figures, ranking.unranked, ranking.mix)),
+        headline=refused or tuple(decide(ranking.figures, ranking.unranked, ranking.mix)),
         differences=differences,
         compared=ranking.figures,
         unranked=ranking.unranked,
         method=tuple(_method(ranking.figures, contenders, ranking.mix)),
         cautions=(*_unsound(records, verdicts), *_cautions(records, contenders, differences)),
     )
+
+
+def _why_not(records: Sequence[RunRecord]) -> tuple[str, ...]:
+    """Return why a duet among the runs keeps all of them from being compared; empty: none does."""
+    found = (why_not_compared(record) for record in records)
+    return tuple(f"cannot be decided here: {why}" for why in found if why is not None)
 
 
 def _sides(records: Sequence[RunRecord]) -> list[Side]:

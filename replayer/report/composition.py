@@ -19,6 +19,7 @@ from replayer.ops import TO_THE_END
 from replayer.report.answer import answer
 from replayer.report.decision import say_ended
 from replayer.report.document import Document, Incident
+from replayer.report.duet import with_duet
 from replayer.report.findings import cliff_warnings
 from replayer.report.loss import say_losses
 from replayer.report.ranking import ALL, RunRanking, rank, rank_pairs
@@ -36,6 +37,7 @@ def compose(record: RunRecord) -> Document:
     Raises:
         ReplayerError: A threshold in run.json is not one.
     """
+    record = with_duet(record)
     run = record.run
     summary = summarise(record)
     ranking, verdict = rank(record, summary), judge(record, summary)

@@ -9,6 +9,7 @@ from itertools import islice
 from replayer.errors import EXIT_ENVIRONMENT
 from replayer.measure.clients import Client, ClientLoss, machines_of, with_kinds
 from replayer.measure.cpus import count_cpus, differ_in_cpus
+from replayer.measure.duet import Duet
 from replayer.measure.facts import MachineFacts, MountFacts
 from replayer.measure.health import SHOWN_SHARE, Health
 from replayer.measure.pacing import say_unfinished
@@ -22,6 +23,7 @@ from replayer.measure.units import (
     format_count,
     format_many,
     format_number,
+    format_ratio,
     format_seconds,
     format_share,
     format_time_ns,
@@ -129,6 +131,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     yield "users", f"{who}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
     yield from describe_neighbour(document)
+    if document.duet is not None:
+        yield "duet", describe_duet(document.duet)
     plan = document.plan
     if document.replay is not None:
         yield from describe_traces(document.replay)
@@ -178,6 +182,21 @@ def show_metric(unit: CloudUnit, value: float) -> str:
     return f"{format_number(value)} {'%' if unit == 'percent' else unit}"
 
 
+def describe_duet(duet: Duet) -> str:
+    """Say that both targets were measured at the same time, and what that did to each."""
+    beside = (
+        f"{each.figure} of {each.target} {format_ratio(each.ratio)} times"
+        f"{_between(each.low, each.high)}"
+        for each in duet.figures
+    )
+    told = ", ".join(beside) or "too little was measured"
+    return f"both targets at the same time; beside the other, compared with alone: {told}"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({format_ratio(low)} to {format_ratio(high)})"
+
+
 def describe_incident(incident: Incident) -> str:
     """Return an incident in one line."""
     is_within = incident.transaction not in {None, "", OUTSIDE}
@@ -224,6 +243,11 @@ def ranking_notes(document: Document) -> Iterator[str]:
     if document.ranking:
         claims = {place.claim for ranked in document.ranking for place in ranked.standings}
         yield from claim_notes(document.load.rounds, claims)
+        if document.load.duet:
+            yield (
+                "both targets were measured at the same time: seconds are resampled in pairs, and "
+                "rounds lie apart if they differ the same way (the sign test, all of up to 7)"
+            )
 
 
 def _target(target: Target) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict, Field
 
 from replayer.analysis.finding import Acknowledged, Analysis
 from replayer.measure.clients import Client, UserKind
+from replayer.measure.duet import Duet
 from replayer.measure.facts import Frozen, MachineFacts
 from replayer.measure.health import Health, LoadFacts, RunWarning
 from replayer.measure.neighbour import Neighbour
@@ -228,6 +229,8 @@ class Document(Frozen):
     """Null when reads were not verified."""
     credits: tuple[CloudMetric, ...] = ()
     """What a cloud's export says of its time; empty: none was given."""
+    duet: Duet | None = None
+    """Null when the targets were not measured at the same time."""
     ended_by: str | None = None
     """Why it ended, where that was by what it had measured until then."""
     warnings: tuple[RunWarning, ...]

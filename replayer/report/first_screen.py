@@ -16,6 +16,7 @@ from replayer.measure.summary import Statistics
 from replayer.measure.units import DASH, format_count, format_share, format_times
 from replayer.report.answer import DIFFERS, begin_line
 from replayer.report.description import (
+    describe_duet,
     describe_judgement,
     describe_metric,
     describe_neighbour,
@@ -153,6 +154,8 @@ def _remarks(document: Document) -> Iterator[Note]:
     alarms = [each for each in found if each.weight == "alarm"]
     yield from _firsts((each.label, Note(each.label, each.text)) for each in alarms)
     yield from (Note(label, text) for label, text in describe_neighbour(document))
+    if document.duet is not None and document.ranking:
+        yield Note("duet", describe_duet(document.duet))
     if document.ended_by is not None:
         yield Note("rounds", document.ended_by)
     yield from (Note("a part", part_in_words(part)) for part in document.plan.parts)

@@ -6,13 +6,13 @@ is claimed. ``rank`` is for the targets of one run; ``compare`` uses ``rank_entr
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from replayer._native import Histogram
-from replayer.analysis.resampling import Mixture, Resampled, resample, resample_mixture
+from replayer.analysis.resampling import Draw, Mixture, Resampled, resample, resample_mixture
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.measure.mix import has_think_time
 from replayer.measure.record import RunRecord
@@ -36,6 +36,7 @@ from replayer.report.document import (
     PooledFigures,
     Unranked,
 )
+from replayer.report.duet import why_not_compared
 
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
@@ -92,7 +93,7 @@ class Entrant:
     summary: TargetSummary
     latencies: Mapping[tuple[str, int], Histogram]
     distributions: Mapping[Subject, Distribution]
-    seed: int
+    draw: Draw
     order: Order
     thinks: bool
     """Whether its users wait between transactions."""
@@ -120,7 +121,7 @@ def entrants_of(sides: Sequence[Side], summaries: Mapping[int, Summary]) -> list
             summary=summaries[id(side.record)].targets[side.target.index],
             latencies=latencies_of(side.record, side.target.index),
             distributions=found.get(id(side.record), {}),
-            seed=seeds[id(side.record)],
+            draw=Draw(seeds[id(side.record)], paired=side.record.run.load.duet),
             order=side.record.run.load.order,
             thinks=has_think_time(side.record.plan),
             looks=side.record.run.load.looks,
@@ -146,6 +147,7 @@ class _EntrantFigures:
     rounds: tuple[_Values, ...]
     resampled: Resampled | None
     looks: int
+    draw: Draw
 
 
 def _rank_figures(
@@ -229,7 +231,7 @@ def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _EntrantFigures:
         if (part := entrant.distributions.get((entrant.summary.index, "transaction", name)))
     ]
     resampled = (
-        resample_mixture(found, [*shares.values()], _PERCENTS, entrant.seed)
+        resample_mixture(found, [*shares.values()], _PERCENTS, entrant.draw)
         if len(found) == len(shares)
         else None
     )
@@ -240,6 +242,7 @@ def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _EntrantFigures:
         rounds=tuple(_mixed_values(entrant, part, shares) for part in entrant.summary.rounds),
         resampled=resampled,
         looks=entrant.looks,
+        draw=entrant.draw,
     )
 
 
@@ -293,8 +296,9 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _EntrantFigures | None
         samples=times_of(whole).count,
         values=tuple(figure.of(whole) for figure in FIGURES),
         rounds=tuple(tuple(f.of(entry) for f in FIGURES) for entry in each if entry is not None),
-        resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),
+        resampled=None if found is None else resample(found, _PERCENTS, entrant.draw),
         looks=entrant.looks,
+        draw=entrant.draw,
     )
 
 
@@ -330,7 +334,8 @@ def _standing(
     elif figures is not best[1]:
         sides = _evidence(figures, place), _evidence(best[1], place)
         claim, interval = judge_difference(*sides, percent, ratio, contenders)
-        claim = claim if value or percent is None else "no difference shown"
+        if not value and percent is not None:  # 0 and 0
+            claim, interval = "no difference shown", None
     several = len(rounds) > 1
     return ComparisonRow(
         label=figures.label,
@@ -346,7 +351,7 @@ def _standing(
 
 def _evidence(figures: _EntrantFigures, place: int) -> Evidence:
     found = _rounds(figures, place)
-    return Evidence(found, figures.samples, figures.resampled, place, figures.looks)
+    return Evidence(found, figures.samples, figures.resampled, place, figures.looks, figures.draw)
 
 
 def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
@@ -391,7 +396,10 @@ class RunRanking:
 def rank(record: RunRecord, summary: Summary) -> RunRanking:
     """Rank the targets of a run."""
     sides = [Side(target.name, record, target) for target in record.run.targets]
-    return rank_entrants(entrants_of(sides, {id(record): summary}))
+    found = rank_entrants(entrants_of(sides, {id(record): summary}))
+    if why_not_compared(record) is not None:  # what both share decides, and not what they are
+        return replace(found, figures=(), unranked=())
+    return found
 
 
 def rank_pairs(record: RunRecord, summary: Summary) -> list[RunRanking]:

@@ -212,6 +212,8 @@ class PhaseController:
         self.rounds = 0
         self._ends_after: int | None = None
         self._began_s = 0.0
+        self._place = 0
+        """Of the segment in the schedule."""
 
     def start(self) -> None:
         """Begin, in a greenlet."""
@@ -259,7 +261,8 @@ class PhaseController:
         if self._terms.neighbour is not None:
             self._terms.neighbour.lay_out()
         self._began_s = time.monotonic()
-        for segment in self._terms.schedule:
+        for place, segment in enumerate(self._terms.schedule):
+            self._place = place
             # Those who hang can take no part in another turn, and would be missed there.
             if self._is_ending() or self._client.stuck_users():
                 break
@@ -270,7 +273,8 @@ class PhaseController:
     def _has_decided(self, segment: ScheduledSegment) -> bool:
         """Whether all targets have had their turn, and these rounds decide or are all there is."""
         looks, rounds = self._terms.looks, segment.round + 1
-        is_whole = segment.target == len(self._client.targets) - 1
+        following = self._terms.schedule[self._place + 1 : self._place + 2]
+        is_whole = all(each.round > segment.round for each in following)
         if looks is None or not is_whole or self._is_ending():
             return False
         if looks.are_due(rounds):
@@ -311,7 +315,8 @@ class PhaseController:
             if ramped and not self._is_ending():
                 self._client.end_warm_up()
                 began_s = time.monotonic()
-            self._client.open_gauge()
+            if segment.phase == "measured":
+                self._client.open_gauge()
             self._wait(segment, segment.title, _after(began_s, segment.duration_ns))
             self._client.check()
         finally:
@@ -362,7 +367,7 @@ class PhaseController:
         of = "" if self._terms.looks is not None else f" of {rounds}"
         turn = f"round {segment.round + 1}{of}, " if rounds > 1 else ""
         tick = Tick(
-            phase=f"{turn}{names[segment.target]}, {phase}",
+            phase=f"{turn}{' and '.join(names[each] for each in segment.targets)}, {phase}",
             users=running,
             left_s=left_s,
             ledger=self._client.ledger,
@@ -380,11 +385,10 @@ class PhaseController:
         looks = self._terms.looks
         if looks is None or self._ends_after is None or segment.duration_ns is None:
             return None
-        targets = len(self._client.targets)
-        done = segment.round * targets + segment.target
-        turns = max(self._ends_after * targets - done - 1, 0)
+        per_round, begun = len(self._terms.schedule) // self._terms.rounds, self._place + 1
+        turns = max(self._ends_after * per_round - begun, 0)
         left_s = left_s or 0.0
-        each_s = (self._took_s() + left_s) / (done + 1)  # with all that is laid out between
+        each_s = (self._took_s() + left_s) / begun  # with all that is laid out between
         return min(turns * each_s, looks.until.budget_s - self._took_s()) + left_s
 
     def _done_share(self) -> float | None:

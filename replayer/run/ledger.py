@@ -6,12 +6,8 @@ the record; progress and Locust's statistics read the sum kept here.
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
-from typing import Literal
 
 from replayer._native import Histogram, Interval, Row
-
-Phase = Literal["warm-up", "measured"]
-
 
 RATED_S = 0.5
 """Chosen: the first slice of a run may be one of a few milliseconds, and what ended in it says

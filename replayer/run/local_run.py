@@ -16,6 +16,7 @@ from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import PRECISION
 from replayer.report.regression import check_kept_run
 from replayer.run.controller import ControlledRun
+from replayer.run.duet import refuse_duet
 from replayer.run.interruption import Interruption
 from replayer.run.neighbour import CheckedNeighbour, check_neighbour
 from replayer.run.options import DEFAULT_BUDGET_S, Settings
@@ -31,7 +32,13 @@ from replayer.run.progress import Observer
 from replayer.run.replays import read_order, read_results
 from replayer.run.results import check_thresholds
 from replayer.run.runtime import Runtime
-from replayer.run.schedule import default_rounds, fit_rounds, make_schedule
+from replayer.run.schedule import (
+    ROUNDS_OF_DUET,
+    default_rounds,
+    fit_rounds,
+    make_duet,
+    make_schedule,
+)
 from replayer.run.spawner import Spawner
 from replayer.run.targets import MountError, NamedTarget
 from replayer.run.verification import read_all_back, read_verification, refuse_others
@@ -47,7 +54,7 @@ class LocalRun(ControlledRun):
 
     def __init__(self, session: PreparedRun, observer: Observer) -> None:
         self._session = session
-        self._runtime = Runtime(session, range(session.request.workload.plan.users))
+        self._runtime = Runtime(session, range(session.request.users))
         self._runtime.pump.hand_to(self._runtime.statistics.merge)
         self._runtime.pump.hand_to(observer.watch)
         super().__init__(session.request, self._runtime.client, session.writer)
@@ -137,6 +144,9 @@ def make_request(
     else:
         workload = _until_decided(settings, workload, len(targets))
         rounds = rounds if workload.until is None else workload.until.most_rounds
+    if settings.duet:
+        refuse_duet(settings, spawner, workload, targets)
+        workload = replace(workload, duet=True)
     spawner.refuse_mixtures(workload.plan, len(targets), rounds)
     named = None if spawner.has_file_users else workload.plan.transactions
     check_thresholds(workload, targets, named)
@@ -155,11 +165,15 @@ def make_request(
         workload=workload,
         targets=targets,
         rounds=rounds,
-        schedule=make_schedule(turns, rounds, workload.plan.duration_ns),
+        schedule=(
+            make_duet(rounds, workload.plan.duration_ns or 0)
+            if workload.duet
+            else make_schedule(turns, rounds, workload.plan.duration_ns)
+        ),
         progress=observer.progress,
         interruption=interruption,
         spawner=spawner,
-        spawn_rate=_spawn_rate(settings, workload),
+        spawn_rate=_spawn_rate(settings, workload) * (len(targets) if workload.duet else 1),
         neighbour=neighbour,
     )
 
@@ -223,7 +237,7 @@ def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
     if spawner.is_shaped or spawner.has_python_users:
         return 1
-    rounds = default_rounds(targets)
+    rounds = ROUNDS_OF_DUET if settings.duet else default_rounds(targets)
     return rounds if settings.beside.baseline is None else max(rounds, CLAIM_ROUNDS)
 
 

@@ -257,6 +257,8 @@ class Settings:
     """Time for that, of all targets together; None means the default."""
     ends_early: bool = True
     """Whether it may end once it has decided."""
+    duet: bool = False
+    """Whether both targets are measured at the same time."""
     seed: int | None = None
     changes: tuple[str, ...] = ()
     """``KEY=VALUE`` each, laid over the scenario."""
@@ -293,6 +295,7 @@ class Settings:
             rounds=parsed.rounds,
             precision=parsed.precision,
             budget_s=parsed.budget,
+            duet=parsed.duet,
             seed=parsed.seed,
             changes=tuple(parsed.changes),
             keep=cast("Keep | None", parsed.keep),
@@ -410,7 +413,7 @@ def add_procedure_options(parser: Parser) -> None:
         type=read_rounds,
         metavar="N",
         help="turns of each target, interleaved (default: 1 for one target; of several, until "
-        "they are decided, or 3 with -t)",
+        "they are decided, or 3 with -t; 6 with -t and --duet)",
     )
     parser.add_argument(
         "--precision",
@@ -425,6 +428,12 @@ def add_procedure_options(parser: Parser) -> None:
         metavar="TIME",
         help="time for all rounds together until then, at most, but for the first 3 (default: "
         f"{DEFAULT_BUDGET_S // 60}m)",
+    )
+    parser.add_argument(
+        "--duet",
+        action="store_true",
+        help="measure two targets at the same time, each with all users, for machines that others "
+        "disturb; refused where both share a server, a disk or a busy client",
     )
     parser.add_argument("--seed", type=read_seed, metavar="N", help="seed of every random draw")
 

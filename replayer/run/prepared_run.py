@@ -19,6 +19,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan.summary import describe_plan
 from replayer.run.caches import CacheProcedure, choose_procedure, remount
+from replayer.run.duet import check_apart
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
 from replayer.run.neighbour import CheckedNeighbour
@@ -42,7 +43,7 @@ from replayer.run.targets import (
 )
 from replayer.run.threads import call_in_thread, call_within
 from replayer.run.workload import Workload, changes_files
-from replayer.run.writer import RunEnding, RunWriter, describe_run, find_targets
+from replayer.run.writer import RunEnding, RunWriter, describe_run, describe_targets, find_targets
 
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
 OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
@@ -63,6 +64,11 @@ class RunRequest:
     spawn_rate: float = 1.0
     neighbour: CheckedNeighbour | None = None
     """What runs beside the users of each second setting."""
+
+    @property
+    def users(self) -> int:
+        """How many users there are at the same time: of a duet, those of both targets."""
+        return self.workload.plan.users * (len(self.targets) if self.workload.duet else 1)
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,8 @@ def prepare_run(request: RunRequest) -> PreparedRun:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     check_procedure(procedure, request.rounds)
     check_targets(request)
+    if workload.duet:
+        check_apart(describe_targets(request.targets))
     check_cpus(request.progress, request.interruption, asks=settings.asks)
     works = layout_of(request)
     folder = create_run_folder(settings.output, settings.runs)
@@ -173,6 +181,7 @@ def start_engine(
         target_dirs[0].works.plan,
         [target_dir.sandboxes for target_dir in target_dirs],
         record=str(writer.folder.path),
+        abreast=request.workload.duet,
         **more,
     )
     return PreparedRun(

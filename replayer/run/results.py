@@ -15,6 +15,7 @@ from replayer.plan.summary import describe_plan
 from replayer.report.composition import compose, headlines_of
 from replayer.report.description import say_verdict
 from replayer.report.document import Document
+from replayer.report.duet import with_duet
 from replayer.report.first_screen import render_first_screen
 from replayer.report.forms import ReportFiles
 from replayer.report.html import render_html
@@ -93,6 +94,7 @@ def show_results(
         if beside is not None and beside.baseline is not None:
             record = judged_against(record, beside.baseline)
         record, lacking = _with_credits(record, beside)
+        record = with_duet(record)
         document = compose(record)
     except ReplayerError as error:
         return Shown(EXIT_INCONCLUSIVE, (error,))

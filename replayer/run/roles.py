@@ -168,6 +168,7 @@ NOTHING = (None, False, "")
 REPLAYS = ("check_order", "event_log", "pace", "speed", "rate", "loops", "requests")
 CHANGES = ("changes",)
 DECIDING = ("precision", "budget")
+DUET = ("duet",)
 ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
@@ -228,6 +229,7 @@ def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
         )
         yield DECIDING, "is not for the web page", "its runs have a fixed length"
         yield ("neighbour",), "is not for the web page", "use it with replayer run"
+        yield DUET, "is not for the web page", "use it on the command line"
     elif options.trace is None:
         yield REPLAYS, "needs a trace, and none is replayed", "add --trace, or leave it out"
     if not page and not options.worker and options.scenario is None:
@@ -245,6 +247,11 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             ORDER,
             "needs one process: the order of events across processes is not known",
             "replay it without --processes, --master and --worker",
+        )
+        yield (
+            DUET,
+            "needs one process: the targets are measured at the same moment",
+            "leave out --processes, --master and --worker",
         )
     if options.processes and not options.worker:
         yield (

@@ -53,7 +53,8 @@ class EngineClient(LoadClient):
         self._gauge = gauge
         self._pump: ResultPump | None = None
         self._segment: ScheduledSegment | None = None
-        self._requests: Requests | None = None  # in a measured phase
+        self._requests: dict[int, Requests] = {}
+        """By target, in a measured phase."""
 
     def follow(self, pump: ResultPump) -> None:
         """Hear of intervals from a result pump."""
@@ -70,8 +71,14 @@ class EngineClient(LoadClient):
 
     def prepare(self, segment: ScheduledSegment) -> None:
         """Lay out what the segment needs, and bring the caches into their state."""
-        self.lay_out(segment.target)
-        self.prepare_caches(segment.target)
+        for target in segment.targets:
+            self.lay_out(target)
+        if self._session.request.workload.duet:
+            # What is written out later slows one target alone, or one beside the other.
+            for target in range(len(self.targets)):
+                self.write_out(target)
+        for target in segment.targets:
+            self.prepare_caches(target)
 
     def prepare_caches(self, target: int) -> None:
         """Bring the caches into their state; what runs afterwards may change what was laid out."""
@@ -83,7 +90,12 @@ class EngineClient(LoadClient):
         """Let the users run."""
         self._segment = segment
         self._session.engine.begin_segment(
-            segment.target, segment.round, warm_up_ns, segment.duration_ns
+            segment.target,
+            segment.round,
+            warm_up_ns,
+            segment.duration_ns,
+            beside=segment.beside,
+            phase=segment.phase,
         )
         self._registry.open()
 
@@ -93,32 +105,33 @@ class EngineClient(LoadClient):
 
     def open_gauge(self) -> None:
         """A measured phase begins."""
-        self._requests = read_requests(self._nfs_mounts())
         segment = self._segment
+        targets = () if segment is None else segment.targets
+        self._requests = {each: read_requests(self._nfs_mounts(each)) for each in targets}
         self._gauge.open(is_beside=segment is not None and segment.target in self._beside)
 
     def close_gauge(self) -> None:
         """It has ended."""
         self._gauge.close()
-        before, self._requests, segment = self._requests, None, self._segment
-        if before is None or segment is None:  # the phase was never begun
-            return
-        asked = since(before, read_requests(self._nfs_mounts()))
+        requests, self._requests, segment = self._requests, {}, self._segment
+        if segment is not None:
+            for target, before in requests.items():
+                self._note_requests(target, segment.round, before)
+
+    def _note_requests(self, target: int, turn: int, before: Requests) -> None:
+        asked = since(before, read_requests(self._nfs_mounts(target)))
         if asked:
             told: dict[str, JsonValue] = {
-                "target": segment.target,
-                "round": segment.round,
+                "target": target,
+                "round": turn,
                 "requests": {kind: counts.model_dump() for kind, counts in asked.items()},
             }
             with suppress(ReplayerError):  # the times that were measured are kept without it
                 self._session.writer.note(NFS_EVENT, self._session.engine.now_ns() / 1e9, told)
 
-    def _nfs_mounts(self) -> Sequence[str]:
-        """Return where the NFS mounts of the segment's target are mounted."""
-        run, segment = self._session.writer.run, self._segment
-        if segment is None:
-            return ()
-        mounts = run.targets[segment.target].mounts
+    def _nfs_mounts(self, target: int) -> Sequence[str]:
+        """Return where the NFS mounts of a target are mounted."""
+        mounts = self._session.writer.run.targets[target].mounts
         return [each.mount_point for each in mounts if each.filesystem in {"nfs", "nfs4"}]
 
     def stop_users(self) -> None:
@@ -188,9 +201,7 @@ class Runtime:
         self._session = session
         engine, spawner = session.engine, session.request.spawner
         names = tuple(target_dir.target.name for target_dir in session.target_dirs)
-        self._registry = registry = UserRegistry(
-            engine, numbers, session.request.workload.plan.users
-        )
+        self._registry = registry = UserRegistry(engine, numbers, session.request.users)
         self.statistics = spawner.open_statistics(engine.begin_epoch_ns, names)
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, registry, mailbox)

@@ -3,7 +3,9 @@
 Pure: what to run when. The controller does it.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from replayer.errors import ReplayerError
 from replayer.measure.units import NS_PER_S, format_many, format_seconds
@@ -23,6 +25,15 @@ class ScheduledSegment:
     """Measured time; None when the users' transactions end it."""
     title: str = "measured"
     """What progress calls the measured phase, if it has a name of its own."""
+    beside: tuple[int, ...] = ()
+    """Targets that are measured at the same time."""
+    phase: Literal["measured", "alone"] = "measured"
+    """alone: to see what a target of a duet does without the other; it counts in no figure."""
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """All targets that are at work."""
+        return (self.target, *self.beside)
 
 
 def fit_rounds(targets: int, round_ns: int, budget_s: int) -> tuple[int, int]:
@@ -66,3 +77,30 @@ def make_schedule(
         for turn in range(rounds)
         for target in range(targets)
     )
+
+
+ROUNDS_OF_DUET = 6
+"""Chosen: what differs between rounds is small where targets share their moments, and six rounds
+make an interval half as wide as three of twice the length do: Student's t of few is wide."""
+ALONE_PARTS = 4  # chosen: a duet of 20 s has 5 s before it, or after it, for each target alone
+LEAST_ALONE_NS = 2 * NS_PER_S  # chosen: two intervals of the timeline
+
+
+def make_duet(rounds: int, duration_ns: int) -> tuple[ScheduledSegment, ...]:
+    """Return the segments of two targets that are measured at the same time.
+
+    In each round each target also works alone for a while: in every other round before the duet, in
+    the others after it, so that neither caches nor drift favour one of the two.
+    """
+    return tuple(part for turn in range(rounds) for part in _duet_round(turn, duration_ns))
+
+
+def _duet_round(turn: int, duration_ns: int) -> Iterator[ScheduledSegment]:
+    alone_ns = min(max(duration_ns // ALONE_PARTS, LEAST_ALONE_NS), duration_ns)
+    first, second = (0, 1) if turn % 2 == 0 else (1, 0)  # what is laid out last may be cached best
+    both = ScheduledSegment(first, turn, duration_ns, "at the same time", beside=(second,))
+    alone = [
+        ScheduledSegment(target, turn, alone_ns, "alone", phase="alone")
+        for target in (first, second)
+    ]
+    yield from (*alone, both) if turn % 2 == 0 else (both, *alone)

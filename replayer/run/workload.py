@@ -61,6 +61,8 @@ class Workload:
     """Datasets of which less than the whole is used."""
     until: UntilDecided | None = None
     """When it ends, if that is by what was measured."""
+    duet: bool = False
+    """Whether both targets are measured at the same time."""
 
     @property
     def events(self) -> int | None:

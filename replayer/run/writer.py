@@ -204,4 +204,5 @@ def load_facts(work: Workload, rounds: int) -> LoadFacts:
         ramp_up_s=work.ramp_up_ns / NS_PER_S,
         looks=1 if work.until is None else len(plan_looks(work.until.most_rounds)),
         until=work.until,
+        duet=work.duet,
     )

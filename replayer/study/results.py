@@ -15,7 +15,7 @@ from pydantic import Field
 
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.composition import analyse
-from replayer.analysis.resampling import Figure, Interval, resample
+from replayer.analysis.resampling import Draw, Figure, Interval, resample
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure.facts import Frozen
@@ -154,7 +154,7 @@ def find_evidence(
         return Evidence(rounds, 0, None)
     samples = int(distribution.table.sum())
     # Rows of several steps do not share rounds: these stood side by side in one run alone.
-    drawn = resample(distribution, [_RESAMPLED[column.figure]], found.place)
+    drawn = resample(distribution, [_RESAMPLED[column.figure]], Draw(found.place))
     return Evidence(rounds, samples, drawn)
 
 

@@ -60,6 +60,7 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
         yield from _of_the_client(record.run.health)
         yield from _of_users_given_up(record.run.health, summary)
     yield from _of_the_neighbour(record)
+    yield from _of_the_duet(record)
     yield from record.damage
     for target in summary.targets:
         if unbegun_share(target.overall) > UNBEGUN_SHARE:
@@ -124,6 +125,16 @@ def _of_the_client(health: Health) -> Iterator[str]:
             f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "
             "its own, not the file system's"
         )
+
+
+def _of_the_duet(record: RunRecord) -> Iterator[str]:
+    """Yield why two targets cannot be compared that were measured at the same time."""
+    run = record.run
+    if run.duet is None or (run.health is not None and saturated(run.health)):
+        return  # that the client was saturated is told already
+    why = run.duet.why_not(tuple(target.name for target in run.targets), run.health)
+    if why is not None:
+        yield why
 
 
 def _of_users_given_up(health: Health, summary: Summary) -> Iterator[str]:

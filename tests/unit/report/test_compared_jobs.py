@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer.analysis.resampling import resample
+from replayer.analysis.resampling import Draw, resample
 from replayer.analysis.slots import read_distributions
 from replayer.measure.record import RunRecord
 from replayer.report.comparing import compare
@@ -54,7 +54,7 @@ def test_resampling_knows_the_own_time_of_jobs_and_loses_none_of_their_calls(
             own = found[target, "transaction", job]
             assert own.own_s.sum() == pytest.approx(12)
             assert own.table.sum() == 12 * (calls // slower)
-            assert resample(own, [None], 0).plain[0] == pytest.approx(calls / slower)
+            assert resample(own, [None], Draw(0)).plain[0] == pytest.approx(calls / slower)
 
 
 def test_a_job_whose_time_was_lost_when_its_run_was_killed_is_reported(tmp_path: Path) -> None:

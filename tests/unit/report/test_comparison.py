@@ -10,7 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from replayer.analysis.resampling import resample
+from replayer.analysis.resampling import Draw, resample
 from replayer.analysis.slots import read_distributions
 from replayer.cli import main
 from replayer.errors import ReplayerError
@@ -352,7 +352,7 @@ def test_runs_that_measured_nothing_are_compared_without_a_claim(tmp_path: Path)
 
 def test_resampling_centres_on_what_was_measured(tmp_path: Path) -> None:
     found = read_distributions(load(write_run(tmp_path / "run", [1e6])))[0, "transaction", "page"]
-    drawn = resample(found, (50.0, 95.0, None), 1)
+    drawn = resample(found, (50.0, 95.0, None), Draw(1))
     assert np.median(drawn.values, axis=0) == pytest.approx(drawn.plain, rel=0.05)
     assert drawn.plain[0] == pytest.approx(1e6, rel=0.05)
     assert drawn.plain[2] == pytest.approx(60, rel=0.05)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from replayer._native import Histogram
+from replayer.analysis.resampling import Draw
 from replayer.analysis.slots import Distribution, Slots, Subject
 from replayer.measure.health import UntilDecided
 from replayer.measure.run import Run
@@ -104,7 +105,7 @@ class SimulatedRun:
             ),
             latencies=own,
             distributions=dict(self._distributions(target, rounds)),
-            seed=0,
+            draw=Draw(0),
             order="together",
             thinks=True,
             looks=len(self.looks),

@@ -35,7 +35,7 @@ def client(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> EngineClient:
     made = iter(range(100, 200, 7))
     counted = lambda points: {"GETATTR": RequestCounts(count=next(made))} if points else {}  # noqa: E731
     monkeypatch.setattr(runtime, "read_requests", counted)
-    engine = SimpleNamespace(begin_segment=lambda *_: None, now_ns=lambda: 10**9)
+    engine = SimpleNamespace(begin_segment=lambda *_, **__: None, now_ns=lambda: 10**9)
     request = SimpleNamespace(spawner=None)
     session = SimpleNamespace(engine=engine, request=request, writer=kept, target_dirs=())
     registry = SimpleNamespace(open=lambda: None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from replayer.errors import ReplayerError
 from replayer.measure.health import UntilDecided
 from replayer.run.controller import Looks
-from replayer.run.schedule import default_rounds, fit_rounds, make_schedule
+from replayer.run.schedule import default_rounds, fit_rounds, make_duet, make_schedule
 
 COUNTS = st.integers(1, 5)
 
@@ -61,3 +61,22 @@ def test_a_round_that_would_end_after_the_budget_is_not_begun_but_three_are() ->
     assert not looks.is_spent(2, took_s=600)
     assert not looks.is_spent(3, took_s=44)
     assert looks.is_spent(3, took_s=46)
+
+
+@given(COUNTS, st.integers(1, 10**12))
+def test_a_round_of_a_duet_has_each_target_alone_and_both_together(rounds: int, each: int) -> None:
+    schedule = make_duet(rounds, each)
+    turns = [schedule[place : place + 3] for place in range(0, len(schedule), 3)]
+    assert [{part.round for part in turn} for turn in turns] == [{place} for place in range(rounds)]
+    for turn in turns:
+        assert sorted(sorted(part.targets) for part in turn) == [[0], [0, 1], [1]]
+        assert {part.duration_ns for part in turn if part.phase == "measured"} == {each}
+        assert all(len(part.targets) == 2 for part in turn if part.phase == "measured")
+
+
+def test_who_is_alone_first_in_one_round_is_last_in_the_next() -> None:
+    one, other = (make_duet(2, 10**10)[place : place + 3] for place in (0, 3))
+    assert [part.targets for part in one] == [(0,), (1,), (0, 1)]
+    assert [part.targets for part in other] == [(1, 0), (1,), (0,)]
+    alone = [part.duration_ns for part in (*one, *other) if part.phase == "alone"]
+    assert alone == [25 * 10**8] * 4

@@ -54,6 +54,8 @@ pub(crate) struct Core {
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) targets: Vec<Vec<Arc<Folder>>>,
     pub(crate) confinement: Confinement,
+    /// Whether targets are measured at the same time: users are dealt to them.
+    abreast: bool,
     pub(crate) user_threads: UserThreads,
     pub(crate) doorbell: Arc<Doorbell>,
     pub(crate) watched: AtomicBool,
@@ -80,6 +82,7 @@ impl Core {
             setting: Arc::new(setting),
             targets,
             confinement,
+            abreast: false,
             user_threads: UserThreads::default(),
             doorbell,
             watched: AtomicBool::new(false),
@@ -89,6 +92,24 @@ impl Core {
             finished: Mutex::default(),
             in_call_ns: AtomicU64::new(0),
             outside_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// The same, with targets that are measured at the same time, or one after the other.
+    pub(crate) fn abreast(self, abreast: bool) -> Core {
+        Core { abreast, ..self }
+    }
+
+    /// Whether targets are measured at the same time.
+    pub(crate) fn is_abreast(&self) -> bool {
+        self.abreast
+    }
+
+    /// The state of a new user.
+    pub(crate) fn new_user(&self, number: u32) -> ThreadState {
+        match u16::try_from(self.targets.len()) {
+            Ok(targets) if self.abreast => ThreadState::dealt(number, targets),
+            _ => ThreadState::new(number),
         }
     }
 
@@ -151,7 +172,7 @@ impl Core {
 
     pub(crate) fn stuck(&self, thread_state: &ThreadState, doing: Doing, now_ns: u64) -> StuckData {
         StuckData {
-            user: thread_state.user,
+            user: thread_state.number,
             target: thread_state.target(),
             op: doing.op_name(),
             path: doing.place.path(&self.setting.program, thread_state),

@@ -2,6 +2,8 @@
 
 mod segments;
 
+pub use segments::Course;
+
 use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, TransactionData};
 use crate::error::{Error, Result, errno_of};
@@ -96,8 +98,12 @@ impl Engine {
         let doorbell = Arc::new(doorbell);
         let (begin_ns, begin_epoch_ns) = (now_ns(), epoch_ns());
         let users = Arc::new(OnceLock::new());
-        let config =
-            options.recorder_config(&program, (begin_ns, begin_epoch_ns), (&doorbell, &users));
+        let config = options.recorder_config(
+            &program,
+            targets.len(),
+            (begin_ns, begin_epoch_ns),
+            (&doorbell, &users),
+        );
         let record = options.record.as_deref().unwrap_or("the recorder");
         let recorder = Recorder::start(config).map_err(|error| os(record, &error))?;
         let setting = Setting {
@@ -110,7 +116,8 @@ impl Engine {
         } else {
             confined()
         };
-        let core = Arc::new(Core::new(setting, targets, confinement, doorbell));
+        let core = Core::new(setting, targets, confinement, doorbell);
+        let core = Arc::new(core.abreast(options.abreast));
         // The only value it is ever given.
         let _first = users.set(Arc::downgrade(&core));
         let watcher =

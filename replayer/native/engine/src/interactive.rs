@@ -56,13 +56,16 @@ pub(crate) fn start(
     inbox: &Arc<Inbox>,
 ) -> io::Result<Result<(), Refusal>> {
     let inbox = Arc::clone(inbox);
-    spawn(core, user, false, move |core, thread_state| {
-        match core.confinement {
+    spawn(
+        core,
+        ThreadState::new(user),
+        false,
+        move |core, thread_state| match core.confinement {
             Confinement::Jailed => live::<Jailed>(core, thread_state, &inbox),
             Confinement::Guarded => live::<Guarded>(core, thread_state, &inbox),
             Confinement::Null => live::<Null>(core, thread_state, &inbox),
-        }
-    })
+        },
+    )
 }
 
 fn live<K: Kernel>(core: &Core, thread_state: &Arc<ThreadState>, inbox: &Inbox) {

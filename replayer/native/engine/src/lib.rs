@@ -41,7 +41,7 @@ mod written;
 
 pub use clock::{look_ns, prepare as prepare_clock};
 pub use core::{OutcomeData, TransactionData};
-pub use engine::{Engine, confinement};
+pub use engine::{Course, Engine, confinement};
 pub use error::{Error, Result};
 pub use histogram::Histogram;
 pub use layout::{Bound, Fault, Finding, Task, Work};

@@ -25,6 +25,8 @@ pub struct Options {
     pub event_log: Option<String>,
     /// Which users of the plan are this engine's.
     pub turn: Turn,
+    /// Measure targets at the same time: user n works on target n % targets alone, as user n / targets of the plan.
+    pub abreast: bool,
 }
 
 type Parts<'a> = (&'a Arc<Doorbell>, &'a Arc<OnceLock<std::sync::Weak<Core>>>);
@@ -67,6 +69,7 @@ impl Options {
     pub(crate) fn recorder_config(
         &self,
         program: &Program,
+        targets: usize,
         (begin_ns, begin_epoch_ns): (u64, u64),
         (doorbell, core): Parts<'_>,
     ) -> RecorderConfig {
@@ -80,6 +83,7 @@ impl Options {
         RecorderConfig {
             transactions: program.transaction_names().map(str::to_owned).collect(),
             interval_ns: self.interval_ns,
+            homes: if self.abreast { targets } else { 0 },
             directory: self.record.as_ref().map(PathBuf::from),
             begin_epoch_ns,
             begin_ns,

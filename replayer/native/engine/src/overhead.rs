@@ -65,6 +65,7 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
     let recorder = Recorder::start(RecorderConfig {
         transactions: program.transaction_names().map(str::to_owned).collect(),
         interval_ns: 1_000_000_000,
+        homes: 0,
         directory: None,
         begin_epoch_ns: 0,
         begin_ns,

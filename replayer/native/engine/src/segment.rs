@@ -4,6 +4,7 @@ use crate::clock::now_ns;
 use crate::dispatcher::ArrivalDispatcher;
 use crate::pace::Arrivals;
 use crate::program::Program;
+use crate::record::Phase;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) struct Term {
     pub(crate) target: u16,
     pub(crate) round: u16,
+    /// What it counts as, after the warm-up.
+    pub(crate) phase: Phase,
     /// How long is measured; `None`: until somebody ends it.
     pub(crate) measured_ns: Option<u64>,
     /// Since when that is; 0 in the warm-up. The recorder's: it says where the warm-up ends.
@@ -57,6 +60,11 @@ impl Segment {
                 unbegun: AtomicU64::new(0),
             }),
         }
+    }
+
+    /// What it counts as.
+    pub(crate) fn phase(&self) -> Phase {
+        self.course.term.phase
     }
 
     /// Somebody has ended it: nobody shall sleep any longer.

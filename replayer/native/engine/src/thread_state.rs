@@ -91,7 +91,12 @@ pub(crate) struct Mate {
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct ThreadState {
+    /// The plan's user.
     pub(crate) user: u32,
+    /// What tells it from all others: where targets are measured at the same time, each has its own user of the plan.
+    pub(crate) number: u32,
+    /// The only target that it works on; `None`: that of the open segment.
+    pub(crate) home: Option<u16>,
     /// 0 for the user's own thread.
     pub(crate) lane: u32,
     flags: AtomicU32,
@@ -158,12 +163,30 @@ fn add(counter: &AtomicU64, ns: u64) {
 
 impl ThreadState {
     pub(crate) fn new(user: u32) -> ThreadState {
-        ThreadState::of_lane(user, 0)
-    }
-
-    pub(crate) fn of_lane(user: u32, lane: u32) -> ThreadState {
         ThreadState {
             user,
+            number: user,
+            ..ThreadState::default()
+        }
+    }
+
+    /// One of those that are dealt to so many targets, in turn.
+    pub(crate) fn dealt(number: u32, targets: u16) -> ThreadState {
+        let targets = u32::from(targets.max(1));
+        ThreadState {
+            user: number / targets,
+            number,
+            home: u16::try_from(number % targets).ok(),
+            ..ThreadState::default()
+        }
+    }
+
+    /// That of one more thread of this user.
+    pub(crate) fn lane(&self, lane: u32) -> ThreadState {
+        ThreadState {
+            user: self.user,
+            number: self.number,
+            home: self.home,
             lane,
             ..ThreadState::default()
         }

@@ -19,23 +19,27 @@ use std::thread::Builder;
 const STACK: usize = 128 << 10;
 
 /// Start the thread of a user that runs the plan.
-pub(crate) fn start(core: &Arc<Core>, user: u32) -> io::Result<Result<(), Refusal>> {
-    spawn(core, user, true, |core, thread_state| {
-        match core.confinement {
+pub(crate) fn start(core: &Arc<Core>, number: u32) -> io::Result<Result<(), Refusal>> {
+    spawn(
+        core,
+        core.new_user(number),
+        true,
+        |core, thread_state| match core.confinement {
             Confinement::Jailed => live::<Jailed>(core, thread_state),
             Confinement::Guarded => live::<Guarded>(core, thread_state),
             Confinement::Null => live::<Null>(core, thread_state),
-        }
-    })
+        },
+    )
 }
 
 pub(crate) fn spawn(
     core: &Arc<Core>,
-    user: u32,
+    thread_state: ThreadState,
     paced: bool,
     live: impl FnOnce(&Arc<Core>, &Arc<ThreadState>) + Send + 'static,
 ) -> io::Result<Result<(), Refusal>> {
-    let thread_state = Arc::new(ThreadState::new(user));
+    let number = thread_state.number;
+    let thread_state = Arc::new(thread_state);
     let (of_thread, core_of_thread) = (Arc::clone(&thread_state), Arc::clone(core));
     core.user_threads.add(&thread_state, paced, || {
         let body = move || {
@@ -47,7 +51,7 @@ pub(crate) fn spawn(
             live(core, thread_state);
         };
         let thread = Builder::new()
-            .name(format!("user-{user}"))
+            .name(format!("user-{number}"))
             .stack_size(STACK)
             .spawn(body)?;
         Ok(thread.thread().clone())
@@ -68,7 +72,7 @@ impl Drop for Ending {
         self.core
             .outside_ns
             .fetch_add(self.thread_state.outside_ns(), Ordering::Relaxed);
-        let report = || self.core.report_finished([self.thread_state.user]);
+        let report = || self.core.report_finished([self.thread_state.number]);
         self.core.user_threads.leave(&self.thread_state, report);
     }
 }
@@ -98,7 +102,9 @@ fn run_segment<K: Kernel>(
     };
     thread_state.set_target(segment.target);
     let setting = &core.setting;
-    let shard = setting.recorder.shard(thread_state.user);
+    let shard = setting
+        .recorder
+        .shard_at(thread_state.home, thread_state.user);
     let journal = setting.journal(shard, thread_state, segment.target);
     let is_closed = matches!(setting.program.pace, Pace::Closed(_));
     let mut journal = journal.on_schedule(!is_closed);

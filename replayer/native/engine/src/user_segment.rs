@@ -262,7 +262,7 @@ impl<'a> UserSegment<'a> {
         if let Some(name) = core.names.get(usize::from(finished.transaction)) {
             let failed = journal.failed.take();
             core.publish(
-                self.thread_state.user,
+                self.thread_state.number,
                 self.segment.target,
                 name,
                 finished,
@@ -278,6 +278,7 @@ mod tests {
     use crate::core::Confinement;
     use crate::histogram::unpack;
     use crate::overhead::{PLAN, setting};
+    use crate::record::Phase;
     use crate::segment::Term;
     use crate::sys::{Doorbell, Null};
 
@@ -293,6 +294,7 @@ mod tests {
         let term = Term {
             target: 0,
             round: 0,
+            phase: Phase::Measured,
             measured_ns: None,
             measured_since_ns: Arc::default(),
         };

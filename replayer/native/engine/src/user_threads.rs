@@ -34,7 +34,8 @@ struct Member {
 #[derive(Default)]
 struct Inner {
     members: HashMap<u32, Member>,
-    segment: Option<Segment>,
+    /// What is open: a segment for each target that is measured now.
+    open: Vec<Segment>,
     segments: u64,
     busy: usize,
     interactive: bool,
@@ -88,14 +89,14 @@ impl UserThreads {
         if inner.closed {
             return Ok(Err(Refusal::Closed));
         }
-        if let Some(member) = inner.members.get(&thread_state.user) {
+        if let Some(member) = inner.members.get(&thread_state.number) {
             return Ok(Err(match member.state {
                 State::Abandoned => Refusal::GivenUp,
                 _ => Refusal::Running,
             }));
         }
         let thread = spawn()?;
-        let state = match (paced, &inner.segment) {
+        let state = match (paced, inner.segment_of(thread_state)) {
             (false, _) => State::Apart,
             (true, None) => State::Waiting,
             (true, Some(_)) => State::Busy,
@@ -106,26 +107,26 @@ impl UserThreads {
             self.rested_ns.store(0, Ordering::SeqCst);
         }
         let thread_state = Arc::clone(thread_state);
-        let user = thread_state.user;
+        let number = thread_state.number;
         let member = Member {
             thread_state,
             thread,
             state,
         };
-        inner.members.insert(user, member);
+        inner.members.insert(number, member);
         self.count_running(&inner);
         Ok(Ok(()))
     }
 
-    /// Open a segment (announced before anybody runs) and let everybody run; false when one is open.
+    /// Open segments, one for each target (announced before anybody runs), and let all of their users run; false when one is open.
     pub(crate) fn open(
         &self,
         announce: impl FnOnce(),
-        term: Term,
-        arrivals: impl FnOnce(u64) -> Option<Arrivals>,
+        terms: Vec<Term>,
+        arrivals: impl Fn(u64) -> Option<Arrivals>,
     ) -> bool {
         let mut inner = hold(&self.inner);
-        if inner.segment.is_some() || inner.closed {
+        if !inner.open.is_empty() || inner.closed {
             return false;
         }
         announce();
@@ -133,13 +134,13 @@ impl UserThreads {
         self.rested_ns.store(0, Ordering::SeqCst);
         let begin_ns = now_ns();
         let number = inner.segments;
-        inner.segment = Some(Segment::new(number, term, begin_ns, arrivals(begin_ns)));
+        let open = |term| Segment::new(number, term, begin_ns, arrivals(begin_ns));
+        inner.open = terms.into_iter().map(open).collect();
         let mut busy = 0;
-        for member in inner
-            .members
-            .values_mut()
-            .filter(|member| member.state == State::Waiting)
-        {
+        let Inner { members, open, .. } = &mut *inner;
+        for member in members.values_mut().filter(|member| {
+            member.state == State::Waiting && segment_of(open, &member.thread_state).is_some()
+        }) {
             member.state = State::Busy;
             member.thread.unpark();
             busy += 1;
@@ -175,23 +176,22 @@ impl UserThreads {
             return Look::End;
         }
         if let Some(segment) = inner
-            .segment
-            .as_ref()
+            .segment_of(thread_state)
             .filter(|segment| segment.number > last)
         {
             return Look::Go(segment.clone());
         }
         thread_state.lower(CUT);
-        self.settle(&mut inner, thread_state.user, State::Waiting);
-        let may_rest = inner.busy == 0 && inner.segment.is_some() && !inner.interactive;
+        self.settle(&mut inner, thread_state.number, State::Waiting);
+        let may_rest = inner.busy == 0 && !inner.open.is_empty() && !inner.interactive;
         if may_rest && self.rested_ns().is_none() {
             self.rested_ns.store(now_ns(), Ordering::SeqCst);
         }
         Look::Wait
     }
 
-    fn settle(&self, inner: &mut Inner, user: u32, state: State) {
-        let Some(member) = inner.members.get_mut(&user) else {
+    fn settle(&self, inner: &mut Inner, number: u32, state: State) {
+        let Some(member) = inner.members.get_mut(&number) else {
             return;
         };
         if member.state == State::Busy {
@@ -206,8 +206,8 @@ impl UserThreads {
     /// A user's thread ends; `report` it before it stops counting as running, unless it was given up on (and reported then).
     pub(crate) fn leave(&self, thread_state: &ThreadState, report: impl FnOnce()) {
         let mut inner = hold(&self.inner);
-        self.settle(&mut inner, thread_state.user, State::Waiting);
-        let member = inner.members.remove(&thread_state.user);
+        self.settle(&mut inner, thread_state.number, State::Waiting);
+        let member = inner.members.remove(&thread_state.number);
         if member.is_some_and(|member| member.state == State::Abandoned) {
             inner.abandoned -= 1;
         } else {
@@ -218,8 +218,8 @@ impl UserThreads {
     }
 
     /// Tell a user something and wake it.
-    pub(crate) fn tell(&self, user: u32, flags: u32) {
-        if let Some(member) = hold(&self.inner).members.get(&user) {
+    pub(crate) fn tell(&self, number: u32, flags: u32) {
+        if let Some(member) = hold(&self.inner).members.get(&number) {
             member.tell(flags);
         }
     }
@@ -232,8 +232,8 @@ impl UserThreads {
             .for_each(|member| member.tell(flags));
     }
 
-    pub(crate) fn wake(&self, user: u32) {
-        self.tell(user, 0);
+    pub(crate) fn wake(&self, number: u32) {
+        self.tell(number, 0);
     }
 
     /// Users whose thread has not ended, but for those given up on.
@@ -250,8 +250,9 @@ impl UserThreads {
         hold(&self.inner).busy
     }
 
-    pub(crate) fn segment(&self) -> Option<Segment> {
-        hold(&self.inner).segment.clone()
+    /// What is open.
+    pub(crate) fn open_segments(&self) -> Vec<Segment> {
+        hold(&self.inner).open.clone()
     }
 
     /// Since when everybody has done all that there was to do in the open segment; `None` while somebody has not, or might do more.
@@ -279,13 +280,14 @@ impl UserThreads {
         threads
     }
 
-    /// Close the segment: let transactions finish within the grace, break them off, give up on the rest after `patience`.
+    /// Close what is open: let transactions finish within the grace, break them off, give up on the rest after `patience`.
     pub(crate) fn stop(&self, grace: Duration, patience: Duration) -> Vec<GivenUp> {
         let mut inner = hold(&self.inner);
-        let Some(segment) = inner.segment.take() else {
+        let open = std::mem::take(&mut inner.open);
+        if open.is_empty() {
             return Vec::new();
-        };
-        segment.stop();
+        }
+        open.iter().for_each(Segment::stop);
         inner
             .busy_members()
             .for_each(|member| member.thread.unpark());
@@ -308,9 +310,8 @@ impl UserThreads {
     pub(crate) fn close(&self, patience: Duration) -> Vec<GivenUp> {
         let mut inner = hold(&self.inner);
         inner.closed = true;
-        if let Some(segment) = inner.segment.take() {
-            segment.stop();
-        }
+        let open = std::mem::take(&mut inner.open);
+        open.iter().for_each(Segment::stop);
         inner
             .members
             .values()
@@ -354,7 +355,17 @@ fn deadline(patience: Duration) -> u64 {
     now_ns().saturating_add(ns(patience))
 }
 
+/// The segment in which a user works, if there is one.
+fn segment_of<'a>(open: &'a [Segment], thread_state: &ThreadState) -> Option<&'a Segment> {
+    open.iter()
+        .find(|segment| thread_state.home.is_none_or(|home| segment.target == home))
+}
+
 impl Inner {
+    fn segment_of(&self, thread_state: &ThreadState) -> Option<&Segment> {
+        segment_of(&self.open, thread_state)
+    }
+
     fn busy_members(&self) -> impl Iterator<Item = &Member> {
         self.members
             .values()

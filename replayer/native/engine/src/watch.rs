@@ -89,10 +89,10 @@ fn report_stalls(
             continue;
         };
         let is_long = now_ns.saturating_sub(doing.since_ns) > stuck_after_ns;
-        if is_long && !stalls.contains_key(&(thread_state.user, thread_state.lane)) {
+        if is_long && !stalls.contains_key(&(thread_state.number, thread_state.lane)) {
             log(core, thread_state, doing, now_ns, false);
             stalls.insert(
-                (thread_state.user, thread_state.lane),
+                (thread_state.number, thread_state.lane),
                 (doing, Arc::clone(thread_state)),
             );
         }

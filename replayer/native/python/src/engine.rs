@@ -2,12 +2,12 @@
 
 use crate::error::of_engine;
 use crate::folder::{Sandbox, Task, started};
-use crate::record::{Interval, Row};
+use crate::record::{Interval, Row, parse_phase};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use replayer_engine::{
-    self as engine, Bound as Budget, Options, OutcomeData, Program, RunFolder, StuckData,
+    self as engine, Bound as Budget, Course, Options, OutcomeData, Program, RunFolder, StuckData,
     TransactionData, Turn, check_order, look_ns, overhead_ns, prepare_clock,
 };
 use replayer_ops::outcome_name;
@@ -49,7 +49,7 @@ fn stuck(stuck: Vec<StuckData>) -> Vec<Stuck> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (plan, targets, *, record=None, interval_ns=1_000_000_000, stuck_after_ns=5_000_000_000, null=false, event_log=None, turn=(0, 1)))]
+    #[pyo3(signature = (plan, targets, *, record=None, interval_ns=1_000_000_000, stuck_after_ns=5_000_000_000, null=false, event_log=None, turn=(0, 1), abreast=false))]
     #[expect(
         clippy::needless_pass_by_value,
         clippy::too_many_arguments,
@@ -65,6 +65,7 @@ impl Engine {
         null: bool,
         event_log: Option<String>,
         turn: (u32, u32),
+        abreast: bool,
     ) -> PyResult<Engine> {
         if cfg!(debug_assertions) {
             return Err(PyRuntimeError::new_err(
@@ -85,6 +86,7 @@ impl Engine {
                 first: turn.0,
                 of: turn.1,
             },
+            abreast,
         };
         let program = Arc::clone(&plan.program);
         let inner = py.detach(|| engine::Engine::open(program, &targets, &options));
@@ -107,7 +109,11 @@ impl Engine {
         self.inner.now_ns()
     }
 
-    #[pyo3(signature = (target, round, warm_up_ns, measured_ns=None))]
+    #[pyo3(signature = (target, round, warm_up_ns, measured_ns=None, *, beside=Vec::new(), phase="measured"))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are keywords of the contract"
+    )]
     fn begin_segment(
         &self,
         py: Python<'_>,
@@ -115,9 +121,17 @@ impl Engine {
         round: u16,
         warm_up_ns: u64,
         measured_ns: Option<u64>,
+        beside: Vec<u16>,
+        phase: &str,
     ) -> PyResult<()> {
-        let segment = (target, round);
-        py.detach(|| self.inner.begin_segment(segment, warm_up_ns, measured_ns))
+        let course = Course {
+            round,
+            warm_up_ns,
+            measured_ns,
+            phase: parse_phase(phase)?,
+        };
+        let targets: Vec<u16> = std::iter::once(target).chain(beside).collect();
+        py.detach(|| self.inner.begin_segment(&targets, &course))
             .map_err(of_engine)
     }
 

@@ -59,13 +59,11 @@ impl Row {
         bytes: u64,
         histogram: Py<Histogram>,
     ) -> PyResult<Self> {
-        let phase = Phase::of(phase)
-            .ok_or_else(|| PyValueError::new_err(format!("unknown phase {phase:?}")))?;
         Ok(Self {
             key: LogKey {
                 target,
                 round,
-                phase,
+                phase: parse_phase(phase)?,
                 transaction: transaction.into(),
                 op: op.into(),
                 outcome: outcome.into(),
@@ -251,4 +249,9 @@ fn columns<'py>(py: Python<'py>, slices: &engine::Slices) -> Columns<'py> {
         bytes(&mut slices.keys().map(|(_, bin)| u64::from(*bin))),
         bytes(&mut slices.values().copied()),
     ]
+}
+
+/// The phase of a name.
+pub(crate) fn parse_phase(name: &str) -> PyResult<Phase> {
+    Phase::of(name).ok_or_else(|| PyValueError::new_err(format!("unknown phase {name:?}")))
 }

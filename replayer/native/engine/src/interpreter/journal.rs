@@ -344,10 +344,11 @@ impl Journal {
         (ns, end_ns): (u64, u64),
         path: impl FnOnce() -> Vec<u8>,
     ) {
-        if ns <= self.recorder.slow().floor(self.transaction, op as u8) {
+        let slow = self.recorder.slow(self.thread_state.home);
+        if ns <= slow.floor(self.transaction, op as u8) {
             return;
         }
-        self.recorder.slow().keep(SlowSample {
+        slow.keep(SlowSample {
             t_ns: end_ns.saturating_sub(self.engine_begin_ns),
             user: self.thread_state.user,
             target: self.target,

@@ -221,7 +221,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             thread_state,
             kernel,
             journal,
-            floors: setting.recorder.slow().floors(),
+            floors: setting.recorder.slow(thread_state.home).floors(),
             slots: thread_state.texts.each_ref().map(Slot::new),
             used: 0,
             stream: Stream::of_ops(program.seed, round, thread_state.user),
@@ -240,7 +240,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 .map(|dataset| Root::of(dataset, thread_state.user))
                 .collect(),
             text: Vec::new(),
-            scratch: setting.scratch.of_user(thread_state.user),
+            scratch: setting.scratch.of_user(thread_state.number),
             lane_threads: None,
             segment: None,
             unmet: None,

@@ -81,7 +81,7 @@ pub(crate) struct Journal {
     lines: String,
     dropped: u64,
     warms_up: bool,
-    /// How many of a kind have a line, in the warm-ups (true) and in the measured phases.
+    /// How many of a kind have a line, outside of measured phases (true) and in the measured phases.
     errors: BTreeMap<(bool, ErrorKind), u32>,
 }
 
@@ -164,9 +164,9 @@ impl Journal {
         self.line(sample.t_ns, "slow", &rest);
     }
 
-    /// Add the line of a boundary: `warm-up`, `measured`, or `idle` when the segment is over.
+    /// Add the line of a boundary: `warm-up`, `measured`, `alone`, or `idle` when the segment is over.
     pub(crate) fn phase(&mut self, t_ns: u64, segment: Segment) {
-        self.warms_up = segment.phase == Phase::WarmUp;
+        self.warms_up = segment.phase != Phase::Measured;
         let phase = if segment.open {
             segment.phase.name()
         } else {

@@ -218,7 +218,7 @@ fn the_ten_slowest_of_the_measured_phase_get_a_line() {
     let slow = |service_ns| {
         let (t_ns, user, target, transaction, op, outcome) = (2, 1, 0, 0, STAT, 0);
         let path = b"p".to_vec();
-        recorder.slow().keep(SlowSample {
+        recorder.slow(None).keep(SlowSample {
             t_ns,
             user,
             target,
@@ -230,16 +230,16 @@ fn the_ten_slowest_of_the_measured_phase_get_a_line() {
         });
     };
     recorder.begin_segment(0, 0, 1_000_000_000_000);
-    assert_eq!(recorder.slow().floor(0, STAT), u64::MAX);
+    assert_eq!(recorder.slow(None).floor(0, STAT), u64::MAX);
     slow(99_999);
     recorder.measure();
-    assert_eq!(recorder.slow().floor(0, STAT), 0);
+    assert_eq!(recorder.slow(None).floor(0, STAT), 0);
     (1..=100).for_each(slow);
-    assert_eq!(recorder.slow().floor(0, STAT), 91);
+    assert_eq!(recorder.slow(None).floor(0, STAT), 91);
     recorder.begin_segment(1, 0, 0);
-    assert_eq!(recorder.slow().floor(0, STAT), 0);
+    assert_eq!(recorder.slow(None).floor(0, STAT), 0);
     recorder.begin_segment(0, 1, 0);
-    assert_eq!(recorder.slow().floor(0, STAT), 91);
+    assert_eq!(recorder.slow(None).floor(0, STAT), 91);
     recorder.close();
     let lines = events(directory.path(), "slow");
     let mut slowest: Vec<_> = lines

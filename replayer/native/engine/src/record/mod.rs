@@ -43,6 +43,8 @@ pub(crate) struct RecorderConfig {
     /// Names of the plan's transactions, in order.
     pub(crate) transactions: Vec<String>,
     pub(crate) interval_ns: u64,
+    /// Targets that users are dealt to, each with records of its own; 0: all work on that of the open segment.
+    pub(crate) homes: usize,
     pub(crate) directory: Option<PathBuf>,
     /// The engine's begin on `clock::now_ns`, and the same moment on the wall clock.
     pub(crate) begin_ns: u64,
@@ -62,6 +64,9 @@ pub(crate) struct Shared {
     pub(crate) journal: Mutex<Journal>,
     pub(crate) slow: SlowBoard,
     pub(crate) shards: Vec<Arc<Shard>>,
+    /// Of users that are dealt to targets, by target.
+    home_shards: Vec<Vec<Arc<Shard>>>,
+    home_boards: Vec<SlowBoard>,
     pub(crate) own_shards: Mutex<Vec<Arc<Shard>>>,
     /// Since when (of `clock::now_ns`) the running phase is a measured one; 0: it is none.
     measured_since_ns: Arc<AtomicU64>,
@@ -89,9 +94,13 @@ impl Recorder {
             names: Names::new(&config.transactions),
             journal: Mutex::default(),
             slow: SlowBoard::new(transactions + Names::FREE),
+            home_boards: (0..config.homes)
+                .map(|_| SlowBoard::new(transactions + Names::FREE))
+                .collect(),
             shards: (0..shard_count())
                 .map(|_| Arc::new(Shard::new(None)))
                 .collect(),
+            home_shards: (0..config.homes).map(shards_of).collect(),
             own_shards: Mutex::default(),
             measured_since_ns: Arc::default(),
             queue: Mutex::default(),
@@ -117,6 +126,13 @@ impl Recorder {
         shard.map_or_else(|| Arc::new(Shard::new(None)), Arc::clone)
     }
 
+    /// The shard of a user that works on one target alone; `None`: on that of the open segment.
+    pub(crate) fn shard_at(&self, home: Option<u16>, user: u32) -> Arc<Shard> {
+        let shards = home.and_then(|home| self.shared.home_shards.get(usize::from(home)));
+        let shard = shards.and_then(|shards| shards.get(user as usize % shards.len().max(1)));
+        shard.map_or_else(|| self.shard(user), Arc::clone)
+    }
+
     /// The shard of the interactive users of a target.
     pub(crate) fn shard_on(&self, target: u16) -> Arc<Shard> {
         let mut shards = hold(&self.shared.own_shards);
@@ -130,15 +146,17 @@ impl Recorder {
 
     /// What comes from now on belongs to this target and round; recorded as warm-up for so long (0: not at all).
     pub(crate) fn begin_segment(&self, target: u16, round: u16, warm_up_ns: u64) {
-        let phase = if warm_up_ns == 0 {
-            Phase::Measured
-        } else {
-            Phase::WarmUp
-        };
+        self.begin_phase((target, round), warm_up_ns, Phase::Measured);
+    }
+
+    /// The same, with the phase that follows the warm-up.
+    pub(crate) fn begin_phase(&self, (target, round): (u16, u16), warm_up_ns: u64, then: Phase) {
+        let phase = if warm_up_ns == 0 { then } else { Phase::WarmUp };
         let segment = Segment {
             target,
             round,
             phase,
+            then,
             open: true,
         };
         self.shared.enter(segment, Some(warm_up_ns), None);
@@ -194,10 +212,11 @@ impl Recorder {
         hold(&self.shared.journal).log(event, &self.shared.names);
     }
 
-    /// The slowest ops of each (target, transaction, op).
+    /// The slowest ops of each (target, transaction, op), of users that are dealt to a target or not.
     #[inline]
-    pub(crate) fn slow(&self) -> &SlowBoard {
-        &self.shared.slow
+    pub(crate) fn slow(&self, home: Option<u16>) -> &SlowBoard {
+        let board = home.and_then(|home| self.shared.home_boards.get(usize::from(home)));
+        board.unwrap_or(&self.shared.slow)
     }
 
     /// The first write that failed: the file's name and the errno.
@@ -247,11 +266,11 @@ impl Shared {
         state.segment = segment;
         state.warm_up_end = match segment.phase {
             Phase::WarmUp => warm_up_ns.map(|length| now.saturating_add(length)),
-            Phase::Measured => None,
+            Phase::Measured | Phase::Alone => None,
         };
         state.restart(now);
         self.tell_measured(segment, now);
-        self.slow.enter(segment);
+        self.enter_boards(segment);
         hold(&self.journal).phase(now, segment);
         drop(state);
         self.wake.notify_all();
@@ -259,14 +278,14 @@ impl Shared {
 
     /// From warm-up to measured, if that is where the state is.
     fn measure(&self, state: &mut State) {
-        if !state.segment.open || state.segment.phase == Phase::Measured {
+        if !state.segment.open || state.segment.phase != Phase::WarmUp {
             return;
         }
         // What users have handed over is merged first, so that there is little left between the boundary and what follows.
         self.drain(state);
         let now = self.now();
         let measured = Segment {
-            phase: Phase::Measured,
+            phase: state.segment.then,
             ..state.segment
         };
         // From now on they keep to themselves what ended before; what came until then is the warm-up's.
@@ -277,15 +296,22 @@ impl Shared {
         state.segment = measured;
         state.warm_up_end = None;
         state.restart(now);
-        self.slow.enter(state.segment);
+        self.enter_boards(state.segment);
         hold(&self.journal).phase(now, state.segment);
         self.wake.notify_all();
+    }
+
+    fn enter_boards(&self, segment: Segment) {
+        self.slow.enter(segment);
+        for (target, slow) in (0_u16..).zip(&self.home_boards) {
+            slow.enter(Segment { target, ..segment });
+        }
     }
 
     fn tell_measured(&self, segment: Segment, now: u64) {
         let since_ns = match segment.phase {
             Phase::WarmUp => 0,
-            Phase::Measured => self.config.begin_ns.saturating_add(now),
+            Phase::Measured | Phase::Alone => self.config.begin_ns.saturating_add(now),
         };
         if segment.open {
             self.measured_since_ns.store(since_ns, Ordering::Relaxed);
@@ -313,14 +339,17 @@ impl Shared {
     /// Merge the shards into the running interval.
     fn drain(&self, state: &mut State) {
         let own = hold(&self.own_shards).clone();
-        for shard in self.shards.iter().chain(&own) {
+        let homes = self.home_shards.iter().flatten();
+        for shard in self.shards.iter().chain(homes).chain(&own) {
             state.take(shard);
         }
     }
 
     fn write_events(&self, state: &mut State) {
         let mut journal = hold(&self.journal);
-        self.slow.tell(|sample| journal.slow(sample, &self.names));
+        for slow in self.home_boards.iter().chain([&self.slow]) {
+            slow.tell(|sample| journal.slow(sample, &self.names));
+        }
         let news = state.files.as_mut().and_then(Recording::news);
         if let Some((name, errno)) = news {
             journal.write_failed(self.now(), name, errno);
@@ -362,6 +391,14 @@ impl Shared {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
+}
+
+/// The shards of users that are dealt to a target.
+fn shards_of(target: usize) -> Vec<Arc<Shard>> {
+    let target = u16::try_from(target).ok();
+    (0..shard_count())
+        .map(|_| Arc::new(Shard::new(target)))
+        .collect()
 }
 
 /// Enough that users seldom meet, few enough to merge: four a CPU, 8 to 64 (chosen).

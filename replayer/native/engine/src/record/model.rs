@@ -25,6 +25,8 @@ pub(crate) struct Segment {
     pub(crate) target: u16,
     pub(crate) round: u16,
     pub(crate) phase: Phase,
+    /// The phase that follows the warm-up.
+    pub(crate) then: Phase,
     /// False before the first, and from the end of one to the begin of the next.
     pub(crate) open: bool,
 }
@@ -65,7 +67,7 @@ pub struct Line<'a> {
     pub packed: &'a [u8],
 }
 
-/// `warm-up` or `measured`.
+/// `warm-up`, `measured` or `alone`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Phase {
     /// Before the measured time.
@@ -73,6 +75,8 @@ pub enum Phase {
     /// The measured time.
     #[default]
     Measured,
+    /// Time in which one of two targets was at work that are measured at the same time: it counts in no figure of them.
+    Alone,
 }
 
 impl Phase {
@@ -82,13 +86,14 @@ impl Phase {
         match self {
             Self::WarmUp => "warm-up",
             Self::Measured => "measured",
+            Self::Alone => "alone",
         }
     }
 
     /// The phase of a name.
     #[must_use]
     pub fn of(name: &str) -> Option<Self> {
-        [Self::WarmUp, Self::Measured]
+        [Self::WarmUp, Self::Measured, Self::Alone]
             .into_iter()
             .find(|phase| phase.name() == name)
     }

@@ -10,6 +10,7 @@ fn config(interval_ns: u64, directory: Option<&Path>) -> RecorderConfig {
     RecorderConfig {
         transactions: vec!["page_view".to_owned(), "login".to_owned()],
         interval_ns,
+        homes: 0,
         directory: directory.map(Path::to_owned),
         begin_ns: clock::now_ns(),
         begin_epoch_ns: clock::epoch_ns(),

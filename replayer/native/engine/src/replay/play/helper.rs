@@ -39,7 +39,7 @@ impl HelperThread {
         lane: usize,
     ) -> io::Result<HelperThread> {
         let number = u32::try_from(lane).unwrap_or(u32::MAX);
-        let thread_state = Arc::new(ThreadState::of_lane(user.user, number));
+        let thread_state = Arc::new(user.lane(number));
         let (tasks, waiting) = channel();
         let (setting, of_thread) = (Arc::clone(setting), Arc::clone(&thread_state));
         let thread = Builder::new()
@@ -111,7 +111,8 @@ impl PreparedThread {
     pub(super) fn journal(&self, duty: &Duty) -> Journal {
         let recorder = &self.setting.recorder;
         let lane = u32::try_from(duty.lane).unwrap_or(0);
-        let shard = recorder.shard(self.thread_state.user.wrapping_add(lane));
+        let user = self.thread_state.user.wrapping_add(lane);
+        let shard = recorder.shard_at(self.thread_state.home, user);
         let journal = (self.setting).journal(shard, &self.thread_state, duty.target);
         let (start_ns, scheduled) = duty.began;
         let mut journal = journal.on_schedule(scheduled);

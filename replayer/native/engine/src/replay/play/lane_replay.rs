@@ -119,10 +119,11 @@ impl<'a, K: Kernel> LaneReplay<'a, K> {
             tools,
         } = context;
         let first = usize::from(performance.id.transaction) * KINDS;
-        let floors = setting.recorder.slow().floors().get(first..first + KINDS);
+        let slow = setting.recorder.slow(thread_state.home);
+        let floors = slow.floors().get(first..first + KINDS);
         let buffer = u32::try_from(lane)
             .unwrap_or(0)
-            .wrapping_add(thread_state.user);
+            .wrapping_add(thread_state.number);
         LaneReplay {
             setting,
             performance,
