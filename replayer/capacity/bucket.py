@@ -5,7 +5,7 @@ what is refilled. How much it holds follows from what the trials themselves move
 that was served beyond the refill, since the bucket was full for the last time.
 
 Once it is empty, what it holds is let through evenly, and all else unevenly: as much as files are
-unlike each other. So bytes, calls and time are told apart by how evenly each of them came.
+unlike each other. So bytes and calls, and what is neither, are told apart by how evenly each came.
 """
 
 from collections.abc import Sequence
@@ -27,8 +27,9 @@ LEAST_S = 3  # chosen: so many seconds at least before and after a bucket is emp
 LATE_S = 10  # chosen: so many seconds tell how fast it is refilled
 
 
-Kind = Literal["bytes", "reads and writes", "calls", "time"]
-"""What each credit is for. Time: for which the mount works, such as CPU credits."""
+Kind = Literal["bytes", "reads and writes", "calls", "neither"]
+"""What each credit is for. Neither: for time in which the mount works, such as CPU credits, or for
+calls that a cache or read-ahead makes others than those of the users."""
 
 
 @dataclass(frozen=True)
@@ -112,16 +113,34 @@ def _bucket(trials: Sequence[Served], end: Emptied) -> tuple[Bucket, int] | None
     # The next one decides: a mount that is asked for too much may serve less, and recover at once.
     if not later or not _is_short(later[0]):
         return None
-    short = [(trials[end.trial], end.place), *((each, 0) for each in later if _is_short(each))]
-    late = np.concatenate([each.rates[place:] for each, place in short])
+    short, place = [each for each in later if _is_short(each)], end.place
+    late = np.concatenate([trials[end.trial].rates[place:], *(each.rates for each in short)])
     if late.size < LATE_S:
         return None
     # The middle one: in the first second of each trial what came meanwhile is served.
-    refill, until_s = float(np.median(late)), float(trials[end.trial].at_s[end.place])
+    after = np.concatenate([each.rates for each in short])
+    refill = float(np.median(late if after.size < LATE_S else after))
+    if np.median(trials[end.trial].rates[place:]) > MORE * refill:
+        place = _fall(trials[end.trial], (refill + served) / 2)
+    until_s = float((trials[end.trial].at_s + trials[end.trial].lasted_s)[place - 1])
+    if place == 0:
+        until_s = float(trials[end.trial].at_s[0])
     size = _missing(trials, refill, until_s)
     if size <= 0 or refill <= 0:
         return None
-    return Bucket(size, refill, until_s, find_kind(short)), end.trial
+    empty = [(trials[end.trial], place), *((each, 0) for each in short)]
+    return Bucket(size, refill, until_s, find_kind(empty)), end.trial
+
+
+MORE = 1.5
+"""Chosen: a trial of which the rest is served so many times what later ones are was not empty yet,
+but asked for more than is carried."""
+
+
+def _fall(trial: Served, level: float) -> int:
+    """Return from which interval on less than a level is served."""
+    above = np.flatnonzero(trial.rates > level)
+    return int(above[-1]) + 1 if above.size else 0
 
 
 def find_kind(short: Sequence[tuple[Served, int]]) -> Kind | None:
@@ -144,7 +163,7 @@ def find_kind(short: Sequence[tuple[Served, int]]) -> Kind | None:
         return "bytes"
     least = min(uneven.values())
     if least > UNEVEN and min(beyond.values()) > (0 if least < BY_CHANCE else sure):
-        return "time"
+        return "neither"
     even = (kind for kind in counts if uneven[kind] <= EVEN and beyond[kind] > sure)
     return next(even, None)
 

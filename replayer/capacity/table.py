@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import isinf
 
-from replayer.capacity.bucket import Bucket
+from replayer.capacity.bucket import Bucket, Kind
 from replayer.capacity.found import Found, Point, rank
 from replayer.capacity.order import CapacityOrder
 from replayer.capacity.price import changes_of, price
@@ -128,8 +128,14 @@ def _credits(order: CapacityOrder, one: Found, bucket: Bucket, burst: Interval) 
     yield f"burst {order.load.between(burst)} for {bucket.size:,.0f} transactions{moved}{lasts}"
     yield f"sustained {order.load.written(bucket.refill_per_s)}"
     yield f"refills in about {format_about(bucket.refill_s)}"
-    yield "of bytes or of calls: not told apart" if bucket.kind is None else f"of {bucket.kind}"
+    yield _KINDS.get(bucket.kind, f"of {bucket.kind}")
     yield f"stops at {one.search.weakest().text}"
+
+
+_KINDS: dict[Kind | None, str] = {
+    None: "of bytes or of calls: not told apart",
+    "neither": "of neither bytes nor calls as users made them: of time, or a cache lies between",
+}
 
 
 def _looked_for(order: CapacityOrder, one: Found) -> Iterator[str]:

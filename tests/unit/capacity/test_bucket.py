@@ -67,7 +67,7 @@ def trial(  # noqa: PLR0913, PLR0917 - what a trial depends on
 SIZE, REFILL_PER_S = 8_000, 40.0
 """In transactions: of two calls, with as many bytes as a file has, served for 4 ms."""
 UNITS = {"call": 2.0, "byte": float(MEAN), "second": 0.004}
-KINDS: dict[str, Kind] = {"call": "calls", "byte": "bytes", "second": "time"}
+KINDS: dict[str, Kind] = {"call": "calls", "byte": "bytes", "second": "neither"}
 SEEDS = [range(8), pytest.param(range(100), marks=pytest.mark.nightly)]
 
 
@@ -155,3 +155,13 @@ def test_a_mount_that_serves_less_when_asked_for_too_much_was_not_empty_then() -
     assert found is not None
     bucket, number = found
     assert (number, bucket.refill_per_s, bucket.emptied_at_s) == (3, 50, 100)
+
+
+def test_a_trial_that_asks_for_too_much_before_credits_end_hides_neither_level() -> None:
+    trials = [served(160, 160), served(240, 110, 110, 17), served(160, 17, 17)]
+    for number, each in enumerate(trials):
+        each.at_s[:] += 40 * number
+    trials[1].done[:2] = 240
+    found = find_bucket(trials)
+    assert found is not None
+    assert (found[0].refill_per_s, found[0].emptied_at_s) == (17, 60)

@@ -51,7 +51,11 @@ def found_of(folder: Path, bucket: Bucket | None) -> Found:
 
 @pytest.mark.parametrize(
     ("kind", "told"),
-    [("bytes", "of bytes"), ("time", "of time"), (None, "of bytes or of calls: not told apart")],
+    [
+        ("bytes", "of bytes"),
+        ("neither", "of neither bytes nor calls as users made them: of time, or"),
+        (None, "of bytes or of calls: not told apart"),
+    ],
 )
 def test_credits_are_told_with_their_size_what_they_are_of_and_how_long_they_last(
     tmp_path: Path, kind: Kind | None, told: str
@@ -60,7 +64,7 @@ def test_credits_are_told_with_their_size_what_they_are_of_and_how_long_they_las
     (answer,) = answer_of(order(), [one])
     assert answer.startswith(
         "efs  burst 212/s (198 to 221) for 61,000 transactions or 152 MB: at this load credits "
-        f"last about 5.6 min · sustained 31/s · refills in about 33 min · {told} · stops at"
+        f"last about 5.6 min · sustained 31/s · refills in about 33 min · {told}"
     )
     assert titles_of(one)[-1] == "credits last"
     assert [row[-1] for row in rows_of(order(), one)] == ["for good", "33 min", "5.6 min"]
