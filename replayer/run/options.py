@@ -211,6 +211,11 @@ def read_run_time(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def _check_neighbour(text: str) -> str:
+    read_neighbour(text)
+    return text  # a master sends to its workers what was parsed, and Locust sends plain values
+
+
 Keep = Literal["laid-out", "used"]
 Results = Literal["screen", "details", "json", "none"]
 
@@ -291,7 +296,7 @@ class Settings:
             targets=tuple(parsed.target),
             cache=cast("CacheState | None", parsed.cache),
             remount_command=parsed.remount_command,
-            neighbour=parsed.neighbour,
+            neighbour=None if parsed.neighbour is None else read_neighbour(parsed.neighbour),
             rounds=parsed.rounds,
             precision=parsed.precision,
             budget_s=parsed.budget,
@@ -403,7 +408,7 @@ def add_procedure_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--neighbour",
-        type=read_neighbour,
+        type=_check_neighbour,
         metavar="SCENARIO[@RATE]",
         help="measure each target twice, in turns: alone, and while this scenario runs on it, too "
         "(at RATE arrivals, such as uploads@20/s; default: at its own pace)",

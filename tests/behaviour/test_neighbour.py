@@ -205,3 +205,33 @@ def test_ctrl_c_ends_both_and_leaves_nothing(
     assert "interrupted" in err
     assert not Path(f"/proc/{number}").exists()
     assert is_tidy(shell), out
+
+
+def test_several_targets_and_processes_have_a_neighbour_on_each_target(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    more = ("--target", f"there={shell.target('other')}", "--neighbour", "idle.yaml@20/s")
+    done = shell.run(*words, *more, "-t", "3s", "--rounds", "1", "--processes", "2")
+    assert done.code in {0, 4}, done.err
+    run = document(shell)
+    assert [each["target"] for each in run["neighbour"]["done"]] == [1, 3]
+    for target in run["summary"]["targets"]:
+        assert target["overall"]["transactions"][0]["count"] > 100
+    assert {client["machine"]["host"] for client in run["clients"]}
+    assert is_tidy(shell)
+    assert not any((shell.home / "other").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--reuse", "here=mount"), "has room for one of its two settings"),
+        (("--target", "here=mount", "--master"), "needs the targets on this machine"),
+        (("--target", "here=mount", "--web"), "is not for the web page"),
+    ],
+)
+def test_where_a_neighbour_has_no_place_it_is_refused(
+    shell: Shell, words: tuple[str, ...], more: tuple[str, ...], told: str
+) -> None:
+    done = shell.run(*words[:2], *more, "--neighbour", "idle.yaml")
+    assert (done.code, told in done.err) == (2, True), done.err
