@@ -26,9 +26,9 @@ def outcomes(engine: Engine, op: str) -> dict[str, int]:
 def opened(path: Path) -> int:
     """How many descriptors of this process are of a file."""
     found = 0
-    for number in os.listdir("/proc/self/fd"):
+    for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # one that is closed meanwhile
-            found += Path(f"/proc/self/fd/{number}").readlink() == path
+            found += descriptor.readlink() == path
     return found
 
 
