@@ -57,6 +57,7 @@ def main() -> None:
     parser.add_argument("--time", default="12s", help="measured time of each target")
     parser.add_argument("--noise", type=int, default=1, help="programs that disturb")
     parser.add_argument("--pinned", action="store_true", help="each target has a CPU of its own")
+    parser.add_argument("--only-duets", action="store_true", help="no turns beside them")
     asked = parser.parse_args()
     widths: dict[tuple[bool, str], list[float]] = {}
     held: dict[tuple[bool, str], int] = {}
@@ -67,7 +68,7 @@ def main() -> None:
         for seed in range(asked.noise):
             stack.enter_context(_noise(seed))
         for number in range(asked.repeats):
-            for duet in (True, False):
+            for duet in (True,) if asked.only_duets else (True, False):
                 folder = home / f"run-{number}-{duet}"
                 _run(home, mounts, folder, asked, duet=duet)
                 for figure, row in _rows(folder).items():
@@ -82,10 +83,13 @@ def main() -> None:
         told = {
             duet: f"{held[duet, figure]} of {len(own)} hold 1, x{math.exp(median(own) / 2):.3f}"
             for duet in (True, False)
-            if (own := widths[duet, figure])
+            if (own := widths.get((duet, figure)))
         }
-        factor = median(widths[False, figure]) / median(widths[True, figure])
-        print(f"{figure}: duet {told[True]}; turns {told[False]}; {factor:.1f} times as wide")
+        print(f"{figure}: duet {told[True]}", end="")
+        if False in told:
+            factor = median(widths[False, figure]) / median(widths[True, figure])
+            print(f"; turns {told[False]}; {factor:.1f} times as wide", end="")
+        print()
 
 
 @contextmanager
