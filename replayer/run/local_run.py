@@ -144,6 +144,7 @@ def make_request(
     else:
         workload = _until_decided(settings, workload, len(targets))
         rounds = rounds if workload.until is None else workload.until.most_rounds
+    neighbour = _check_neighbour(spawner, settings)
     if settings.duet:
         refuse_duet(settings, spawner, workload, targets)
         workload = replace(workload, duet=True)
@@ -155,7 +156,6 @@ def make_request(
         check_kept_run(settings.beside.baseline, plan, tuple(target.name for target in targets))
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
-    neighbour = _check_neighbour(spawner, settings)
     for line in _say_beforehand(workload):
         observer.progress.say(line)
     # Users in Python stay on the target they were dealt: all targets have their turn at once.
@@ -190,6 +190,8 @@ def _check_neighbour(spawner: Spawner, settings: Settings) -> CheckedNeighbour |
     why, hint = None, "leave it out"
     if spawner.has_python_users or spawner.is_shaped:
         why = "users and load shapes of a locustfile cannot begin anew for it"
+    elif settings.duet:
+        why, hint = "a duet has no turns for it", "leave --duet out: targets then take turns"
     elif settings.reuse:
         why, hint = "a kept folder has room for one of its two settings", "use --target"
     elif settings.remount_command is not None:

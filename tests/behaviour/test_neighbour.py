@@ -173,6 +173,19 @@ def test_a_neighbour_that_falls_behind_its_rate_is_none(
     assert is_tidy(shell)
 
 
+def test_much_that_is_made_durable_slows_who_needs_the_same_disk(
+    shell: Shell, words: tuple[str, ...]
+) -> None:
+    shell.run(
+        "run", "sync.yaml", *words[2:], "--neighbour", "storm.yaml", "-t", "6s", "--rounds", "2"
+    )
+    alone, beside = (
+        target["overall"]["transactions"][0]["latency"]["p50_ns"]
+        for target in document(shell)["summary"]["targets"]
+    )
+    assert beside > 2 * alone
+
+
 def test_a_neighbour_that_dies_ends_the_run(
     shell: Shell, words: tuple[str, ...], until: Until
 ) -> None:
@@ -225,6 +238,7 @@ def test_several_targets_and_processes_have_a_neighbour_on_each_target(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
+        (("--target", "here=mount", "--duet"), "a duet has no turns for it"),
         (("--reuse", "here=mount"), "has room for one of its two settings"),
         (("--target", "here=mount", "--master"), "needs the targets on this machine"),
         (("--target", "here=mount", "--web"), "is not for the web page"),

@@ -62,12 +62,16 @@ def measure(shell: Shell, queue: Passing, neighbour: str) -> Any:  # noqa: ANN40
     return json.loads(done.out)
 
 
+def medians_s(document: Any) -> list[float]:  # noqa: ANN401 - JSON
+    """Return the median latency of each setting."""
+    targets = document["summary"]["targets"]
+    found = (target["overall"]["transactions"][0]["latency"] for target in targets)
+    return [latency["p50_ns"] / 1e9 for latency in found]
+
+
 def test_who_shares_a_queue_waits_for_all_who_are_in_it(queue: Passing, shell: Shell) -> None:
     document = measure(shell, queue, "storm.yaml")
-    targets = document["summary"]["targets"]
-    alone_s, beside_s = (
-        target["overall"]["transactions"][0]["latency"]["p50_ns"] / 1e9 for target in targets
-    )
+    alone_s, beside_s = medians_s(document)
     # All of a closed loop are always there: each comes again when all have been served.
     assert beside_s == pytest.approx((1 + NEIGHBOURS) * SERVICE_S, rel=0.1)
     (answer,) = document["answer"]
@@ -77,8 +81,9 @@ def test_who_shares_a_queue_waits_for_all_who_are_in_it(queue: Passing, shell: S
 
 
 def test_a_neighbour_that_is_not_in_the_queue_costs_nothing(queue: Passing, shell: Shell) -> None:
-    (answer,) = measure(shell, queue, "look.yaml@20/s")["answer"]
-    assert answer.startswith("beside look at 20/s no loss of sync is shown"), answer
+    # Not by its sentence: of equal settings 1 in 20 is told to differ.
+    alone_s, beside_s = medians_s(measure(shell, queue, "look.yaml@20/s"))
+    assert beside_s == pytest.approx(alone_s, rel=0.1)
 
 
 def test_a_mount_that_hangs_under_both_is_left_in_bounded_time(
