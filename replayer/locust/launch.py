@@ -17,7 +17,8 @@ from replayer.errors import OutsideError, ReplayerError
 from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
-from replayer.run.options import csv_prefix, locust_words
+from replayer.run.csv_files import csv_prefix
+from replayer.run.options import locust_words
 from replayer.run.roles import LOCUSTS as FLEET
 from replayer.run.web_options import LOCUSTS as PAGE
 from replayer.run.web_options import refuse_page_options

@@ -5,7 +5,6 @@ chosen goes on as frozen ``Settings``.
 """
 
 import argparse
-import os
 import re
 import sys
 from collections.abc import Mapping
@@ -14,10 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from replayer.errors import OutsideError, ReplayerError
+from replayer.errors import ReplayerError
 from replayer.measure.credits import CREDITS_HELP, check_credits
 from replayer.measure.history import find_run
-from replayer.paths import exists, is_folder
 from replayer.report.decision import PRECISION
 from replayer.report.forms import ReportFiles
 from replayer.report.regression import TOLERANCE, KeptRun
@@ -575,30 +573,3 @@ def parse_run_time(text: str) -> int:
             message = f"{text!r} has the unknown unit {unknown[0]!r}, known units: {known}"
         raise ValueError(message)
     return int(found["all"] or 0) + sum(int(found[unit] or 0) * _SECONDS[unit] for unit in _SECONDS)
-
-
-CSV_NAME = "locust"
-"""What files in a folder begin with, as in ``locust_stats.csv``."""
-
-
-def csv_prefix(word: str) -> str:
-    """Return Locust's prefix for a word: in a folder (made, if it ends with a slash), or as given.
-
-    Raises:
-        ReplayerError: The folder that it would be in does not exist.
-        OutsideError: It cannot be written.
-    """
-    path = Path(word)
-    is_there = is_folder(path)
-    names_folder = is_there or word.endswith("/")
-    folder = path if is_there else path.absolute().parent
-    if names_folder and not is_there and exists(path):
-        message = f"--csv {word}: is a file, not a folder"
-        raise ReplayerError(message, hint="leave the slash out, or give another folder")
-    if not is_folder(folder):
-        message = f"--csv {word}: the folder {folder} does not exist"
-        raise ReplayerError(message, hint="create it first")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        message = f"--csv {word}: {folder} is not writable for this user"
-        raise OutsideError(message, hint="give a folder that you can write to")
-    return str(path / CSV_NAME) if names_folder else word

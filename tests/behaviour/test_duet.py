@@ -109,7 +109,7 @@ def test_two_folders_of_one_file_system_are_refused(shell: Shell, targets: tuple
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--neighbour", "small-reads"), "--duet and --neighbour exclude each other"),
+        (("--neighbour", "small-reads"), "--neighbour small-reads: a duet has no turns for it"),
         (("--set", "iterations=3"), "--duet needs a time: one target would be done before the"),
         (("--processes", "2"), "--duet needs one process"),
         (("--web",), "--duet is not for the web page"),

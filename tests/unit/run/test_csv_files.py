@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from replayer.errors import OutsideError, ReplayerError
-from replayer.run.options import csv_prefix
+from replayer.run.csv_files import csv_prefix
 
 
 def test_a_folder_holds_the_files_and_anything_else_is_a_prefix(
