@@ -19,6 +19,9 @@ from replayer.measure.health import Health
 TICK_NS = 250_000_000  # chosen: well below the least that is told of, and few looks a second
 LEAST_NS = 1_000_000_000  # chosen: a page that is read from a slow disk may hold us up for less
 
+TORN_NS = LEAST_NS // 10  # chosen: two readings so far apart are of no one moment
+TRIES = 3
+
 Tell = Callable[[int, int], None]
 """Hears when it began, in the run's time, and how long it was; both in nanoseconds."""
 
@@ -101,9 +104,17 @@ class Standstill:
             self._tell(before.now_ns, still_ns)
 
     def _look(self) -> ClockReading:
-        # Time that is known to be spent is read last, so that it is never less than it was.
-        now_ns, clock_ns = self._now_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        return ClockReading(now_ns, clock_ns, self._busy.sum_ns())
+        # Whoever takes the interpreter between the two readings is busy in only one of them.
+        for _ in range(TRIES):
+            now_ns, clock_ns = self._now_ns(), _clock_ns()
+            busy_ns = self._busy.sum_ns()
+            if _clock_ns() - clock_ns < TORN_NS:
+                break
+        return ClockReading(now_ns, clock_ns, busy_ns)
+
+
+def _clock_ns() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
 
 
 class _BusyTime:
