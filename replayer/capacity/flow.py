@@ -4,8 +4,6 @@ What is known so far is written after each trial.
 """
 
 import json
-import shlex
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -28,7 +26,7 @@ from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.neighbour import CheckedNeighbour
 from replayer.run.neighbour_process import NeighbourError, NeighbourProcess, NeighbourTerms
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
-from replayer.run.own_command import start_ourselves
+from replayer.run.own_run import remove_kept
 from replayer.run.progress import ProgressDisplay
 from replayer.run.schedule import ScheduledSegment
 
@@ -37,7 +35,6 @@ __all__ = ["find_capacities"]
 MORE_USERS = 4  # chosen: from 64 to 4,096 in three trials
 MOST_USERS = 10_000  # as -u
 START_S = 3.0  # measured: starts a program, and finds files that are laid out
-POLL_S = 0.1
 WRONG = ReplayerError.exit_code
 """The exit code of a trial that was asked for something that cannot be meant."""
 
@@ -102,46 +99,43 @@ class _Flow:
             with suppress(InterruptedRunError):  # what follows looks at that, too
                 self._neighbour.lay_out()
             self._begin_s = time.monotonic()
-        for number, one in enumerate(self._turns(), 1):
-            self._try(one, number)
+        for one, trial in self._turns():
+            self._try(one, trial)
             document = document_of(self._order, self._found)
             (self._order.output / "capacity.json").write_text(json.dumps(document, indent=2))
 
-    def _turns(self) -> Iterator[Found]:
-        goes_on = True
+    def _turns(self) -> Iterator[tuple[Found, Trial]]:
+        number, goes_on = 0, True
         while goes_on:
             goes_on = False
             for one in self._found:
                 if self.interruption.level > Level.NONE:
                     return
-                if self._needs_trial(one):
-                    goes_on = True
-                    yield one
+                trial = self._next_trial(one, number + 1)
+                if trial is not None:
+                    number, goes_on = number + 1, True
+                    yield one, trial
 
-    def _needs_trial(self, one: Found) -> bool:
+    def _next_trial(self, one: Found, number: int) -> Trial | None:
+        """Return the next trial of a target; None if it needs none, or has no time for one."""
         if one.failure is not None or one.ran_out or one.is_known(self._order.precision):
-            return False
+            return None
         if one.bucket is not None:
-            return False  # small loads fill it again, and large ones tell nothing of it
+            return None  # small loads fill it again, and large ones tell nothing of it
         load = one.next_load(self._order.load)
-        if not LEAST <= load <= MOST:
-            return False
-        return self._seconds(one) + START_S <= self._left_s()
+        seconds = self._order.seconds(load, is_bracketed=one.search.is_bracketed)
+        if not LEAST <= load <= MOST or seconds + START_S > self._left_s():
+            return None
+        folder = self._order.output / f"{number:03}-{one.target.name}"
+        return Trial(number, one.target, load, seconds, one.users, folder, one.kept)
 
     def _left_s(self) -> float:
         return self._begin_s + self._order.budget_s - time.monotonic()
 
-    def _seconds(self, one: Found) -> int:
-        return self._order.seconds(
-            one.next_load(self._order.load), is_bracketed=one.search.is_bracketed
-        )
-
-    def _try(self, one: Found, number: int) -> None:
+    def _try(self, one: Found, trial: Trial) -> None:
         """Make one trial, and learn from it."""
-        load, at_s = one.next_load(self._order.load), time.monotonic() - self._begin_s
-        folder = self._order.output / f"{number:03}-{one.target.name}"
-        trial = Trial(one.target, load, self._seconds(one), one.users, folder, one.kept)
-        turn = ScheduledSegment(self._place_of(one), number - 1, None)
+        at_s = time.monotonic() - self._begin_s
+        turn = ScheduledSegment(self._place_of(one), trial.number - 1, None)
         try:
             with nullcontext() if self._neighbour is None else self._neighbour.beside(turn):
                 ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
@@ -154,8 +148,8 @@ class _Flow:
         if self.interruption.level > Level.NONE:
             return
         if ended.record is not None:
-            self._learn(one, load, at_s, ended.record)
-        elif number == 1 and ended.code == WRONG:
+            self._learn(one, trial.load, at_s, ended.record)
+        elif trial.number == 1 and ended.code == WRONG:
             raise ReplayerError(ended.failure or "", hint=ended.hint)
         else:
             one.failure = ended.failure
@@ -234,20 +228,13 @@ class _Flow:
                 sys.stderr.write(f"{line}\n")
 
     def _remove(self, found: Sequence[Found]) -> None:
-        kept = [folder for one in found if one.kept for folder in one.kept.split(",")]
+        left = remove_kept(
+            [one.kept for one in found], lambda: self.interruption.level is Level.AT_ONCE
+        )
         for one in found:
             one.kept = None
-        if kept and not self._has_removed(kept):
-            words = in_one_line(shlex.join(kept))
-            sys.stderr.write(f"left behind; remove it with: replayer clean {words}\n")
-
-    def _has_removed(self, kept: Sequence[str]) -> bool:
-        process = start_ourselves(["clean", *kept])
-        while self.interruption.level < Level.AT_ONCE:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(POLL_S) == 0
-        process.terminate()
-        return False
+        if left is not None:
+            sys.stderr.write(f"{left}\n")
 
 
 def _transaction(measured: RoundSummary, name: str) -> TransactionSummary | None:

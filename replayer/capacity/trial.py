@@ -5,7 +5,6 @@ by the first trial of a target, and laid out again before each of the others: wh
 left is removed, and every file is written out and read once.
 """
 
-import os
 import signal
 import subprocess
 import time
@@ -21,29 +20,28 @@ from replayer.analysis.slots import TIMES
 from replayer.capacity.bucket import Served
 from replayer.capacity.goals import Counts, count_goal
 from replayer.capacity.order import CapacityOrder, Load
-from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.errors import ReplayerError
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.summarise import LATENCY
 from replayer.measure.summary import WAITS
 from replayer.measure.timeline import Seconds
 from replayer.run.interruption import Interruption
-from replayer.run.own_command import start_ourselves
+from replayer.run.own_command import ENDLESS, arriving
+from replayer.run.own_run import MEASURED, kept_of, place_words, start_run
 from replayer.run.targets import NamedTarget
 
 __all__ = ["EndedTrial", "Trial", "run_trial", "served_in"]
 
 POLL_S = 0.1
 LOOK_S = 2.0  # chosen: reading a run that goes on takes its client 20 ms
-ENDLESS = ("duration=60s", "iterations=null", "warm_up=0s", "users.ramp_up=0s")
-"""What a scenario says of its own length; the load settles within the trial."""
-MEASURED = frozenset({0, 1, EXIT_INCONCLUSIVE})
-"""Exit codes of runs that have measured."""
 
 
 @dataclass(frozen=True)
 class Trial:
     """One trial."""
 
+    number: int
+    """Among those of all targets, from 1."""
     target: NamedTarget
     load: float
     seconds: int
@@ -76,42 +74,30 @@ def run_trial(
     order: CapacityOrder, trial: Trial, is_clear: IsClear, interruption: Interruption
 ) -> EndedTrial:
     """Make a trial."""
-    trial.folder.parent.mkdir(parents=True, exist_ok=True)
-    said = trial.folder.with_suffix(".txt")
-    with said.open("wb") as stderr:
-        process = start_ourselves(_words(order, trial), stderr.fileno())
-        _wait(process, trial, lambda record: is_clear(_counted(order, record)), interruption)
-    code = process.returncode
-    record = load_run(trial.folder) if (trial.folder / "run.json").exists() else None
-    kept = trial.kept or (None if record is None else _kept(trial.target, record))
+    run = start_run(_words(order, trial), trial.folder)
+    _wait(run.process, trial, lambda record: is_clear(_counted(order, record)), interruption)
+    code, record = run.process.returncode, run.record
+    kept = trial.kept or (None if record is None else kept_of(trial.target, record))
     if code in MEASURED and record is not None:
         return EndedTrial(record, kept, code)
-    text = said.read_text(errors="replace").strip()
-    first, _, more = text.partition("\nhint: ")
-    failure = first.removeprefix("replayer: ") or f"a trial ended with exit code {code}"
-    return EndedTrial(None, kept, code, failure, more)
+    why, hint = run.failure
+    return EndedTrial(None, kept, code, why or f"a trial ended with exit code {code}", hint)
 
 
 def _words(order: CapacityOrder, trial: Trial) -> list[str]:
-    name = trial.target.name
-    where = ["--target", f"{name}={trial.target.written}", "--keep"]
-    if trial.kept is not None:
-        where = ["--reuse", f"{name}={trial.kept}"]
     users = trial.users if order.load is Load.ARRIVALS else round(trial.load)
     return [
         *(_scenario(order, trial) if order.requests is None else _requests(order, trial)),
         *("-u", str(users), "-t", f"{trial.seconds}s", "--rounds", "1", "--cache", "warm"),
-        *(*where, "--yes", "--quiet", "-o", str(trial.folder)),
+        *place_words(trial.target.name, trial.target.written, trial.kept),
         *(word for goal in order.goals for word in ("--threshold", goal.text)),
         *order.words,
     ]
 
 
 def _scenario(order: CapacityOrder, trial: Trial) -> Iterator[str]:
-    changes = ["arrivals=null"]
-    if order.load is Load.ARRIVALS:
-        arrivals = f"arrivals={{rate: {_rate(trial)}, process: poisson}}"
-        changes = ["users.think_time=null", "users.every=null", arrivals]
+    is_open = order.load is Load.ARRIVALS
+    changes = arriving(_rate(trial)) if is_open else ("arrivals=null",)
     yield from ("run", order.scenario)
     for change in (*changes, *ENDLESS):
         yield from ("--set", change)
@@ -187,8 +173,3 @@ def _amounts_of(op: str, own: Seconds) -> dict[str, NDArray[np.float64]]:
         return {}
     of_data = {"data_calls": counts} if own.bytes.any() else {}
     return {"calls": counts, "moved": own.bytes.astype(np.float64), **of_data}
-
-
-def _kept(target: NamedTarget, record: RunRecord) -> str | None:
-    folders = [str(path / f"replayer-{record.run.id}") for path in target.paths]
-    return ",".join(folders) if all(map(os.path.isdir, folders)) else None

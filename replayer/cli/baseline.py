@@ -13,6 +13,7 @@ from replayer.fio.run_record import BaselineOrder, Size
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     add_junit_option,
+    add_mount_option,
     add_printed_options,
     add_yes_option,
     may_ask,
@@ -100,13 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="[NAME=]PATH",
-        help="a folder on a mount to measure; repeatable",
-    )
+    add_mount_option(parser)
     parser.add_argument(
         "--device",
         action="append",

@@ -18,7 +18,8 @@ from replayer.report.cost import load_prices
 from replayer.report.forms import write_new
 from replayer.report.style import Style
 from replayer.run.neighbour import check_neighbour, read_neighbour
-from replayer.run.options import read_percentage, read_run_time
+from replayer.run.options import add_mount_option, add_set_option, read_percentage, read_run_time
+from replayer.run.own_command import FIRST_THREADS
 from replayer.run.targets import parse_targets
 from replayer.run.watchdog import check_targets
 from replayer.scenario.loading import load_scenario
@@ -34,13 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "scenario", metavar="SCENARIO", help="a scenario, or a trace with --requests"
     )
-    parser.add_argument(
-        "--target",
-        action="append",
-        default=[],
-        metavar="[NAME=]PATH",
-        help="a folder on a mount to measure; repeatable",
-    )
+    add_mount_option(parser)
     parser.add_argument(
         "--threshold",
         action="append",
@@ -49,14 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a limit on a percentile or a share of errors, such as 'front_page.p95 < 200ms' or "
         "'front_page.errors < 0.1%%'; repeatable",
     )
-    parser.add_argument(
-        "--set",
-        dest="changes",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change the scenario; repeatable",
-    )
+    add_set_option(parser)
     parser.add_argument(
         "--requests",
         nargs="*",
@@ -108,7 +96,7 @@ def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
         "--users",
         type=int,
         choices=range(1, 10_001),
-        default=64,
+        default=FIRST_THREADS,
         metavar="N",
         help="threads that serve the arrivals, at first (default: %(default)s)",
     )

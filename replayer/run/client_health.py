@@ -157,6 +157,9 @@ class _Reading(Added):
     cpus: CpuTime = field(default_factory=CpuTime)
 
 
+_NOTHING = _Reading(0, 0, 0, 0, 0, 0)
+
+
 class ClientHealth:
     """Adds up what measured phases cost, those beside a neighbour apart.
 
@@ -187,8 +190,7 @@ class ClientHealth:
         """Return the sum until now, with users that hang and transactions dropped by listeners."""
         found = self._so_far()
         parts = [
-            self._health_of(each, calls, given_up, dropped)
-            for each in found.values() or [_Reading(0, 0, 0, 0, 0, 0)]
+            self._health_of(each, calls, given_up, dropped) for each in found.values() or [_NOTHING]
         ]
         worst = max(parts, key=lambda each: each.waiting_share)
         share = worst.in_call_ns / max(sum(each.in_call_ns for each in parts), 1)
@@ -224,7 +226,7 @@ class ClientHealth:
     def _so_far(self) -> dict[bool, _Reading]:
         if self._begin is None:
             return self._sums
-        known = self._sums.get(self._is_beside, _Reading(0, 0, 0, 0, 0, 0))
+        known = self._sums.get(self._is_beside, _NOTHING)
         return {**self._sums, self._is_beside: known + (self._read() - self._begin)}
 
     def _read(self) -> _Reading:

@@ -34,8 +34,6 @@ def refuse_duet(
 def _refusals(
     settings: Settings, spawner: Spawner, workload: Workload, targets: Sequence[NamedTarget]
 ) -> Iterator[tuple[str, str]]:
-    if settings.neighbour is not None:
-        yield "and --neighbour exclude each other: both measure two loads at once", "leave one out"
     if len(targets) != VOICES:
         yield (
             f"needs exactly {VOICES} targets, got {format_many(len(targets), 'target')}",

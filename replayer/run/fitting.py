@@ -19,7 +19,7 @@ from typing import Any
 
 from replayer.errors import EXIT_INCONCLUSIVE, OutsideError, ReplayerError
 from replayer.measure.units import format_time_ns
-from replayer.run.own_command import start_ourselves
+from replayer.run.own_command import split_failure, start_ourselves
 from replayer.trace.facts import MOST_PERCENT, Fit, TraceFacts, keep_fit
 
 CLOSE_ENOUGH = 0.01
@@ -171,7 +171,7 @@ def _replay(order: FitOrder, trace: Path, pace: str) -> _Took:
         words += [f"--output={run}", "--threshold=errors == 0"]
         said = _run(words)
         if said is not None:
-            told, _, hint = said.removeprefix("replayer: ").partition("\nhint: ")
+            told, hint = split_failure(said)
             raise OutsideError(f"the {pace} replay failed: {told}", hint=hint)
         return _read(json.loads((run / "run.json").read_text()))
 

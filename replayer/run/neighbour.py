@@ -10,14 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replayer.errors import ReplayerError
+from replayer.run.own_command import ENDLESS, FIRST_THREADS, arriving
 
 if TYPE_CHECKING:
     from replayer.scenario.model import Scenario
-
-ENDLESS = ("iterations=null", "warm_up=0s", "users.ramp_up=0s", "duration=60s")
-"""What a scenario says of its own length: its process is ended from outside."""
-MOST_THREADS = 64
-"""Chosen: what serves arrivals at first in a search for a capacity, too."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +32,7 @@ class NeighbourOrder:
     @property
     def changes(self) -> tuple[str, ...]:
         """``KEY=VALUE`` each, laid over its scenario."""
-        if self.rate is None:
-            return ENDLESS
-        arrivals = f"arrivals={{rate: {self.rate}, process: poisson}}"
-        return (*ENDLESS, "users.think_time=null", "users.every=null", arrivals)
+        return ENDLESS if self.rate is None else (*ENDLESS, *arriving(self.rate))
 
 
 @dataclass(frozen=True)
@@ -97,7 +90,7 @@ def check_neighbour(order: NeighbourOrder) -> CheckedNeighbour:
 
 def _threads(least: int) -> Iterator[int]:
     """Yield how many users may serve arrivals, the most first, down to the scenario's own."""
-    users = MOST_THREADS
+    users = FIRST_THREADS
     while users > least:
         yield users
         users //= 2

@@ -5,10 +5,7 @@ laid out on each target by a first, short run, before anything is measured. Late
 over. What it did stands in run folders below the measured run's, and is added up at the end.
 """
 
-import os
-import shlex
 import signal
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,12 +16,12 @@ import gevent
 from replayer._native import Histogram
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.measure.neighbour import Done, Neighbour, Pair, why_not_as_asked
-from replayer.measure.record import RunRecord, load_run, read_events
+from replayer.measure.record import RunRecord, read_events
 from replayer.measure.summarise import latencies_of, summarise
 from replayer.measure.summary import samples_needed
 from replayer.run.interruption import Interruption, Level
 from replayer.run.neighbour import CheckedNeighbour
-from replayer.run.own_command import start_ourselves
+from replayer.run.own_run import MEASURED, OwnRun, kept_of, place_words, remove_kept, start_run
 from replayer.run.progress import ProgressDisplay
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.targets import NamedTarget
@@ -32,8 +29,6 @@ from replayer.run.targets import NamedTarget
 POLL_S = 0.05
 FOREVER_S = 7 * 24 * 3600  # chosen: longer than any turn
 TRIED_S = 1  # chosen: enough to lay out, and to see whether it runs
-MEASURED = frozenset({0, 1, EXIT_INCONCLUSIVE})
-"""Exit codes of runs that have measured."""
 P95 = 95.0
 
 
@@ -70,16 +65,10 @@ class _Setting:
 
 @dataclass(frozen=True)
 class _Turn:
-    """A process that is under way."""
+    """A run that is under way."""
 
-    process: subprocess.Popen[bytes]
-    folder: Path
+    run: OwnRun
     setting: _Setting
-
-    @property
-    def said(self) -> Path:
-        """What it has written to its standard error."""
-        return self.folder.with_suffix(".txt")
 
 
 class NeighbourProcess:
@@ -136,7 +125,7 @@ class NeighbourProcess:
                 turn = self._start(setting, "laid-out", TRIED_S)
                 record = self._wait(turn)
             self._terms.interruption.check(f"laying out {self._name}")
-            if record is None or turn.process.returncode not in MEASURED:
+            if record is None or turn.run.process.returncode not in MEASURED:
                 raise self._failure(turn)
 
     @contextmanager
@@ -165,30 +154,17 @@ class NeighbourProcess:
         Raises:
             NeighbourError: It has ended.
         """
-        if self._turn is not None and self._turn.process.poll() is not None:
+        if self._turn is not None and self._turn.run.process.poll() is not None:
             raise self._failure(self._turn)
 
     def remove(self) -> None:
         """Remove its files on the targets; Ctrl-C once more leaves them."""
-        kept = [
-            folder
-            for setting in self._settings
-            if setting.kept is not None
-            for folder in setting.kept.split(",")
-        ]
-        if kept and not self._has_removed(kept):
-            words = shlex.join(kept)
-            self.left = (f"left behind; remove it with: replayer clean {words}",)
-
-    def _has_removed(self, kept: list[str]) -> bool:
-        process = start_ourselves(["clean", *kept])
         terms = self._terms
-        while process.poll() is None:
-            if terms.interruption.abandons_removal(terms.progress.say):
-                process.terminate()
-                return False
-            gevent.sleep(POLL_S)
-        return process.returncode == 0
+        left = remove_kept(
+            (setting.kept for setting in self._settings),
+            lambda: terms.interruption.abandons_removal(terms.progress.say),
+        )
+        self.left = () if left is None else (left,)
 
     @property
     def _name(self) -> str:
@@ -198,36 +174,31 @@ class NeighbourProcess:
         """Start a run in a setting; ``what`` names its folder."""
         # By number: a name may hold what no file's name can.
         folder = self._terms.folder / f"{setting.index}-{what}"
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with folder.with_suffix(".txt").open("wb") as said:
-            words = self._words(setting, folder, seconds)
-            return _Turn(start_ourselves(words, said.fileno()), folder, setting)
+        return _Turn(start_run(self._words(setting, seconds), folder), setting)
 
-    def _words(self, setting: _Setting, folder: Path, seconds: int) -> list[str]:
+    def _words(self, setting: _Setting, seconds: int) -> list[str]:
         # Its own name for the target has no part in anything.
-        where = ["--target", f"neighbour={','.join(map(str, setting.target.paths))}", "--keep"]
-        if setting.kept is not None:
-            where = ["--reuse", f"neighbour={setting.kept}"]
+        written = ",".join(map(str, setting.target.paths))
         return [
             *("run", self._asked.order.scenario),
             *(word for change in self._asked.order.changes for word in ("--set", change)),
             *("-u", str(self._asked.users), "-t", f"{seconds}s", "--rounds", "1"),
             # The caches are the measured load's: nothing is dropped or read for the neighbour.
-            *("--cache", "as-is", *where, "--yes", "--quiet", "-o", str(folder)),
+            *("--cache", "as-is", *place_words("neighbour", written, setting.kept)),
             *("-s", f"{self._terms.stop_timeout_s:g}"),
         ]
 
     def _wait_until_it_measures(self, turn: _Turn) -> None:
         with self._terms.progress.work(f"starting {self._name}"):
-            while not _measures(turn.folder):
+            while not _measures(turn.run.folder):
                 self._terms.interruption.check(f"starting {self._name}")
                 self.check()
                 gevent.sleep(POLL_S)
 
     def _end(self, turn: _Turn) -> None:
         """End a turn, and keep what it did: it lays its files out anew."""
-        if turn.process.poll() is None:
-            turn.process.terminate()
+        if turn.run.process.poll() is None:
+            turn.run.process.terminate()
         with self._terms.progress.work(f"ending {self._name}"):
             record = self._wait(turn)
         if record is not None:
@@ -237,25 +208,24 @@ class NeighbourProcess:
         """Wait until a process has ended, in its own bounded time; each Ctrl-C is handed on."""
         interruption = self._terms.interruption
         told = 0
-        while turn.process.poll() is None:
+        while turn.run.process.poll() is None:
             if interruption.presses > told:
                 told = interruption.presses
                 at_once = interruption.level is Level.AT_ONCE
-                turn.process.send_signal(signal.SIGINT if at_once else signal.SIGTERM)
+                turn.run.process.send_signal(signal.SIGINT if at_once else signal.SIGTERM)
             gevent.sleep(POLL_S)
-        record = load_run(turn.folder) if (turn.folder / "run.json").exists() else None
+        record = turn.run.record
         if record is not None and turn.setting.kept is None:
-            turn.setting.kept = _kept(turn.setting.target, record)
+            turn.setting.kept = kept_of(turn.setting.target, record)
         return record
 
     def _failure(self, turn: _Turn) -> NeighbourError:
         """Return why a process ended that should not have."""
-        text = turn.said.read_text(errors="replace").strip()
-        first, _, hint = text.partition("\nhint: ")
-        code = turn.process.returncode
-        why = first.removeprefix("replayer: ") or f"it ended with exit code {code}"
+        why, hint = turn.run.failure
+        code = turn.run.process.returncode
         name = turn.setting.target.name
         known = code if code in {ReplayerError.exit_code, EXIT_ENVIRONMENT} else EXIT_INCONCLUSIVE
+        why = why or f"it ended with exit code {code}"
         return NeighbourError(f"the neighbour of {name} did not run on: {why}", known, hint)
 
 
@@ -265,11 +235,6 @@ def _measures(folder: Path) -> bool:
     return any(
         event.get("kind") == "phase" and event.get("phase") == "measured" for event in events
     )
-
-
-def _kept(target: NamedTarget, record: RunRecord) -> str | None:
-    folders = [str(path / f"replayer-{record.run.id}") for path in target.paths]
-    return ",".join(folders) if all(map(os.path.isdir, folders)) else None
 
 
 def _add_up(target: int, records: Sequence[RunRecord]) -> Done:

@@ -348,6 +348,11 @@ def add_scenario_options(parser: Parser) -> None:
         help="stamp all data, and check what reads return: torn, swapped, lost or stale data fails "
         "the run",
     )
+    add_set_option(parser)
+
+
+def add_set_option(parser: Parser) -> None:
+    """Declare what changes a scenario."""
     parser.add_argument(
         "--set",
         dest="changes",
@@ -355,6 +360,17 @@ def add_scenario_options(parser: Parser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="change the scenario, such as users.think_time=1s; repeatable",
+    )
+
+
+def add_mount_option(parser: Parser) -> None:
+    """Declare a target of commands that make their own folders there, and keep none."""
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="a folder on a mount to measure; repeatable",
     )
 
 

@@ -9,6 +9,22 @@ from functools import partial
 
 from replayer.supervisor import follow
 
+ENDLESS = ("iterations=null", "warm_up=0s", "users.ramp_up=0s", "duration=60s")
+"""Changes of a scenario that leave its length to whoever runs it; a load settles by itself."""
+FIRST_THREADS = 64  # chosen: users that serve arrivals at first
+
+
+def arriving(rate: str) -> tuple[str, ...]:
+    """Return changes of a scenario that have its transactions arrive at a rate."""
+    arrivals = f"arrivals={{rate: {rate}, process: poisson}}"
+    return "users.think_time=null", "users.every=null", arrivals
+
+
+def split_failure(said: str) -> tuple[str, str]:
+    """Return why a command failed and what to do about it, of all that it has said."""
+    told, _, hint = said.strip().removeprefix("replayer: ").partition("\nhint: ")
+    return told, hint
+
 
 def start_ourselves(words: Sequence[str], stderr: int | None = None) -> subprocess.Popen[bytes]:
     """Start a command of this program, which is asked to end when this process is killed."""

@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.mounts.machine import CannotError, call, need_root, unmount, wait_for
 
-__all__ = ["Passing", "lying", "passing"]
+__all__ = ["Passing", "lying", "passing", "queueing"]
 
 PYTHON = "/usr/bin/python3"
 PROGRAM = Path(__file__).with_name("faulty.py")
@@ -38,6 +40,16 @@ def passing(stack: ExitStack, home: Path) -> Passing:
     passing.suffer()
     _mount(stack, home, (PROGRAM, passing.control))
     return passing
+
+
+def queueing(stack: ExitStack, home: Path, service_s: float, law: str) -> Passing:
+    """Mount it with one server for which all wait who sync; skip the test where that cannot be."""
+    try:
+        place = passing(stack, home)
+    except CannotError as error:
+        pytest.skip(str(error))
+    place.suffer(fsync={"queue": {"servers": 1, "mean_s": service_s, "law": law}})
+    return place
 
 
 def lying(stack: ExitStack, home: Path) -> Path:

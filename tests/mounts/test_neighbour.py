@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.shell import Shell, make_shell
-from tests.mounts.machine import CannotError
-from tests.mounts.passing import Passing, passing
+from tests.mounts.passing import Passing, queueing
 
 pytestmark = pytest.mark.mounts
 
@@ -32,12 +31,7 @@ transactions:
 
 @pytest.fixture
 def queue(stack: ExitStack, home: Path) -> Passing:
-    try:
-        place = passing(stack, home / "place")
-    except CannotError as error:
-        pytest.skip(str(error))
-    place.suffer(fsync={"queue": {"servers": 1, "mean_s": SERVICE_S, "law": "constant"}})
-    return place
+    return queueing(stack, home / "place", SERVICE_S, "constant")
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ pub(crate) struct Task {
     pub(crate) last_op: Option<Op>,
     /// Calls of the whole log that had ended when its last event did, or when it was spawned.
     pub(crate) calls_then: u64,
-    /// Its own calls since.
+    /// Its own calls since, counted where the recorder holds up nobody else.
     pub(crate) own_calls: u64,
     pub(crate) last_call: Option<LastCall>,
     /// What the call that it has entered became, if that lets something go: its return makes no event of its own.

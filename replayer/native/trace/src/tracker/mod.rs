@@ -113,7 +113,9 @@ impl Tracker {
         self.meet(call.task);
         if !matches!(call.kind, Kind::Touched(_)) {
             self.counts.calls += 1;
-            self.tasks.count_call(call.task);
+            if self.holds_up_callers {
+                self.tasks.count_call(call.task);
+            }
         }
         if let Some(start) = call.start_ns {
             self.first_ns.get_or_insert(start);
