@@ -20,11 +20,12 @@ from replayer.measure.summary import Summary
 from replayer.measure.units import format_bytes, format_duration
 from replayer.report.answer import decide
 from replayer.report.claims import claim_notes
+from replayer.report.composition import answer_of
 from replayer.report.description import each_once
 from replayer.report.document import ComparedFigure, Comparison, Contender, Difference, Unranked
 from replayer.report.duet import why_not_compared, with_duet
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
-from replayer.report.ranking import Side, entrants_of, rank_entrants
+from replayer.report.ranking import Side, entrants_of, rank, rank_entrants, rank_pairs
 from replayer.report.replay import pause_warnings
 from replayer.verdict.judgement import Verdict, judge
 
@@ -121,7 +122,9 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
         fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
         contenders=contenders,
-        headline=refused or tuple(decide(ranking.figures, ranking.unranked, ranking.mix)),
+        headline=refused
+        or tuple(_say_losses(records, summaries, verdicts))
+        or tuple(decide(ranking.figures, ranking.unranked, ranking.mix)),
         differences=differences,
         compared=ranking.figures,
         unranked=ranking.unranked,
@@ -134,6 +137,17 @@ def _why_not(records: Sequence[RunRecord]) -> tuple[str, ...]:
     """Return why a duet among the runs keeps all of them from being compared; empty: none does."""
     found = (why_not_compared(record) for record in records)
     return tuple(f"cannot be decided here: {why}" for why in found if why is not None)
+
+
+def _say_losses(
+    records: Sequence[RunRecord], summaries: Mapping[int, Summary], verdicts: Mapping[int, Verdict]
+) -> Iterator[str]:
+    """Yield what runs with neighbours say: nobody can use the setting beside one instead."""
+    for record in records:
+        if record.run.neighbour is not None:
+            summary, verdict = summaries[id(record)], verdicts[id(record)]
+            ranking, pairs = rank(record, summary), rank_pairs(record, summary)
+            yield from answer_of(record, summary, verdict, ranking, pairs)
 
 
 def _sides(records: Sequence[RunRecord]) -> list[Side]:

@@ -47,7 +47,7 @@ def compose(record: RunRecord) -> Document:
     return Document.made_of(
         dict(run),
         verdict=verdict,
-        answer=tuple(_answer(record, summary, verdict, ranking, pairs)),
+        answer=tuple(answer_of(record, summary, verdict, ranking, pairs)),
         folder=str(record.folder),
         status=record.status,
         think_time=has_think_time(record.plan),
@@ -72,7 +72,7 @@ def compose(record: RunRecord) -> Document:
     )
 
 
-def _answer(
+def answer_of(
     record: RunRecord,
     summary: Summary,
     verdict: Verdict,

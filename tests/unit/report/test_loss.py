@@ -8,6 +8,7 @@ import pytest
 
 from replayer.measure.neighbour import Done, Neighbour, Pair
 from replayer.measure.record import load_run
+from replayer.report.comparing import compare
 from replayer.report.composition import compose
 from replayer.report.document import Document
 from replayer.report.first_screen import render_first_screen
@@ -67,6 +68,11 @@ def test_a_loss_is_told_by_its_ratio_and_interval(tmp_path: Path) -> None:
     assert float(p95.split(" ")[0]) == pytest.approx(2.0, rel=0.1)
     assert " times as long beside uploads at 20/s (" not in answer  # the interval comes first
     assert "; 95 %) beside uploads at 20/s, p95 " in answer
+
+
+def test_a_page_and_a_comparison_say_the_loss_and_recommend_no_setting(tmp_path: Path) -> None:
+    document = composed(tmp_path, 1.0, 2.0)
+    assert compare([load_run(tmp_path)]).headline == document.answer
 
 
 def test_what_becomes_quicker_is_told_by_the_same_ratio(tmp_path: Path) -> None:
