@@ -39,6 +39,8 @@ __all__ = [
     "clock_ns",
     "confinement",
     "evict_machine_caches",
+    "gap_cost",
+    "make_quick_calls",
     "read_log",
     "read_slices",
     "trace_check_order",
@@ -62,16 +64,16 @@ OPS: Final[tuple[tuple[str, _Kind, _Contents, str, frozenset[str]], ...]]
 def clock_ns() -> float:
     """What a look at the engine's clock costs: the least of several.
 
-    The engine looks twice for each op where that is cheap; where it is dear (above 500 ns: a system
-    call) it looks once, and an op begins when the one before it has ended.
+    The engine looks twice for each op; where that is dear (above 500 ns: a system call) it looks
+    once, and an op begins when the one before it has ended.
     """
 
 def confinement() -> Literal["jailed", "guarded"]:
     """How path calls are kept inside the run's folder in this process.
 
     ``jailed``: each native thread has the run's folder as its root (needs CAP_SYS_CHROOT), one
-    system call per op. ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two
-    to three system calls per op.
+    call per op. ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two or
+    three calls per op.
     """
 
 def evict_machine_caches() -> bool:
@@ -390,8 +392,7 @@ class Engine:
         """
     def drain_outcomes(self) -> list[Outcome]:
         """Answers since the last call, oldest first."""
-    def overhead_ns(self, ops: int) -> float:
-        """Own mean cost of an op, measured now: null target, one thread, all recording on."""
+    def overhead_ns(self, ops: int) -> float: ...  # of its own per op, now: null target, one thread
     def run_queue_delay_ns(self) -> int:
         """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
@@ -549,13 +550,13 @@ class Sandbox:
 def trace_check_order(trace: str, log: str) -> str:
     """Whether the performances of an event log (its directory) kept the order of their trace.
 
-    JSON: ``performances``, ``events``, ``edges``, ``violated`` and ``first``: null, or the first
-    violation. ValueError: it is no trace; OSError: the kernel.
+    JSON: ``performances``, ``events``, ``edges``, ``violated`` and ``first`` (violation, or null).
+    ValueError: it is no trace; OSError: the kernel.
     """
 
-def trace_formats() -> list[str]:
-    """Names of the formats that logs can be imported from."""
-
+def make_quick_calls(count: int) -> None: ...  # that follow each other at once (OSError)
+def gap_cost(log: Path) -> tuple[int, int, int] | None: ...  # gaps; medians in ns: untold, told
+def trace_formats() -> list[str]: ...  # names of those that logs can be imported from
 def trace_is_applicable(name: str, head: bytes) -> str:
     """``yes``, ``no`` or ``need more`` of a format and a beginning; ValueError: (message, hint)."""
 
@@ -568,9 +569,8 @@ def trace_import(
 ) -> str:
     """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
 
-    ``options`` is JSON, see replayer/trace/importing.py. ``progress`` is told the number of lines
-    ten times a second; what it raises stops the import. OSError: the kernel; ValueError:
-    (message, hint).
+    ``options``: JSON, see replayer/trace/importing.py. ``progress`` is told the lines ten times a
+    second; what it raises stops the import. OSError: the kernel; ValueError: (message, hint).
     """
 
 def trace_open(directory: str) -> str:

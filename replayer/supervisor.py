@@ -101,6 +101,19 @@ def unhear_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+@contextmanager
+def interrupts_as_inherited() -> Iterator[None]:
+    """Have it ignored again, if it was, by what is started meanwhile."""
+    if not _was_deaf[0]:
+        yield
+        return
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
 def is_echo(number: int) -> bool:
     """Whether a signal that came just now is the one before once more; to be asked once of each.
 

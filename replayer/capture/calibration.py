@@ -2,28 +2,32 @@
 
 dd reads and writes one byte at a time: calls that cost next to nothing. It tells itself how long
 they took without strace, and strace's log tells how long they look with it. The trace carries the
-difference, so that even a short one shows calls and pauses as long as they were. A recorder that
-stops no program is measured by dd's own clock alone.
+difference, so that even a short one shows calls and pauses as long as they were.
+
+The probe in the kernel tells with each call what it took itself. What it cannot tell, the way into
+the kernel's hooks and back, is what lies between the calls of a program that does nothing there.
 """
 
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
 
+from replayer import _native
+from replayer.trace.errors import TraceError, translated
 from replayer.trace.importing import Probed
 
 __all__ = ["Calibration", "measure_probe", "measure_tracer"]
 
 COPIES = 1000  # chosen: each is a read and a write; under strace they take about 50 ms
-PROBE_COPIES = 10_000  # chosen: about 10 ms a turn
-PROBE_TURNS = 5
+PROBE_CALLS = 20_000  # chosen: about 20 ms
 FEWEST = 100  # chosen: fewer pairs of lines prove nothing
 LONGEST_SECONDS = 5.0
 LOW = 0.05  # the quantile of the shortest times that the importer takes, too
@@ -83,37 +87,37 @@ def measure_tracer(words: Sequence[str], log: Path) -> Calibration | None:
     )
 
 
-def measure_probe(recording: AbstractContextManager[Callable[[], object]]) -> Calibration | None:
-    """Measure what a recorder adds that stops no program; None where that cannot be measured.
+def measure_probe(
+    recording: AbstractContextManager[Callable[[], object]], log: Path
+) -> Calibration | None:
+    """Measure what the probe adds between two calls beside what it tells; None where it cannot be.
 
     Args:
         recording: Gives what has it record the process that is started next.
+        log: Where the recording is when that ends; it is removed.
     """
-    program = shutil.which("dd")
-    if program is None:
+    calls = f"from replayer import _native; _native.make_quick_calls({PROBE_CALLS})"
+    try:
+        with recording as arm:
+            arm()
+            _run([sys.executable, "-c", calls])
+        with translated():
+            found = _native.gap_cost(log)
+    except TraceError:
         return None
-    dd = [program, "if=/dev/zero", "of=/dev/null", "bs=1", f"count={PROBE_COPIES}"]
-    plain_ns = min(_probe_times(dd, lambda: None), default=None)
-    with recording as arm:
-        recorded_ns = min(_probe_times(dd, arm), default=None)
-    if plain_ns is None or recorded_ns is None:
+    finally:
+        log.unlink(missing_ok=True)
+    if found is None:
         return None
+    count, gap_ns, told_ns = found
     return Calibration(
         call_ns=0,
-        gap_ns=max(round(recorded_ns - plain_ns), 0),
+        gap_ns=gap_ns,
         spread=1000,
-        method=f"measured before the recording with {2 * PROBE_COPIES:,} calls of dd, the fastest "
-        f"of {PROBE_TURNS} turns: {recorded_ns:.0f} ns a call with the recorder and {plain_ns:.0f} "
-        "ns without",
+        method=f"what lay between {count:,} calls that follow each other at once, measured before "
+        f"the recording: the median is {gap_ns + told_ns} ns. Of that the recorder tells {told_ns} "
+        "ns itself; what it tells is taken off each time, too",
     )
-
-
-def _probe_times(dd: Sequence[str], arm: Callable[[], object]) -> Iterator[float]:
-    for _ in range(PROBE_TURNS):
-        arm()
-        found = _time_of(_run(dd), PROBE_COPIES)
-        if found is not None:
-            yield found
 
 
 def _run(words: Sequence[str]) -> str:
@@ -132,10 +136,10 @@ def _run(words: Sequence[str]) -> str:
         return ""
 
 
-def _time_of(told: str, copies: int = COPIES) -> float | None:
+def _time_of(told: str) -> float | None:
     """Return what one call and the loop around it take, from dd's last line."""
     found = _TOOK.search(told)
-    return None if found is None else float(found[1]) * NS / (2 * copies)
+    return None if found is None else float(found[1]) * NS / (2 * COPIES)
 
 
 def _spread(gaps: Sequence[int]) -> int:

@@ -8,7 +8,6 @@ and the trace ends before it.
 import json
 import os
 import platform
-import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,13 +15,14 @@ from typing import Literal, Protocol, TypedDict
 
 from replayer import _native
 from replayer.capture.calibration import Calibration, measure_probe
-from replayer.capture.ending import CommandEnder, Watch, status_of, wait_for_end
+from replayer.capture.ending import CommandEnder, Watch, passed_on, wait_for_end
 from replayer.capture.processes import ProcessState, families_of, has_ended, is_running, read_state
 from replayer.capture.progress import Progress, say
 from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
 from replayer.capture.signals import Inbox, Notice
 from replayer.capture.staging import RESERVE_BYTES, free_bytes
+from replayer.supervisor import EXIT_INTERRUPTED
 
 __all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "close_probes", "refusal_of"]
 
@@ -274,12 +274,13 @@ class EbpfRecorder:
         return recording
 
     def calibrate(self, _: Literal["command", "attached"]) -> Calibration | None:
-        """Measure what it adds to each call."""
-        return measure_probe(self._record_nowhere())
+        """Measure what it adds between two calls."""
+        log = self.log.path.with_name("calibration.bpf")
+        return measure_probe(self._record_aside(log), log)
 
     @contextmanager
-    def _record_nowhere(self) -> Iterator[Callable[[], None]]:
-        recording = self._begin(_NOWHERE, _ENOUGH)
+    def _record_aside(self, log: Path) -> Iterator[Callable[[], None]]:
+        recording = self._begin(log, _ENOUGH)
         try:
             yield recording.arm
         finally:
@@ -294,22 +295,19 @@ class EbpfRecorder:
         recording = self._begin_log()
         remarks: list[str] = []
         recording.arm()
-        child = subprocess.Popen(  # noqa: S603 - the user's own words
-            command,
-            preexec_fn=inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
-            close_fds=False,
-        )
-        ender = CommandEnder(_Launched(child.pid, self.log), self.log, remarks)
+        child = inbox.spawn(command)
+        ender = CommandEnder(_Launched(child, self.log), self.log, remarks)
         watch = Watch(self.log, inbox, progress)
-        wait_for_end(lambda: has_ended(child.pid) and not self.log.live(), watch, ender)
-        status = status_of(child)
+        wait_for_end(lambda: has_ended(child) and not self.log.live(), watch, ender)
+        ended, told = os.waitpid(child, os.WNOHANG)
+        status = passed_on(os.waitstatus_to_exitcode(told)) if ended else EXIT_INTERRUPTED
         self._finish(status, remarks)
         return Recorded(
             status,
-            child.pid,
+            child,
             user_ns=None,
             remarks=tuple(remarks),
-            is_left=child.returncode is None,
+            is_left=not ended,
         )
 
     def record_attached(self, pids: Sequence[int], inbox: Inbox, progress: Progress) -> Recorded:

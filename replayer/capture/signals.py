@@ -4,19 +4,21 @@ They are blocked in this thread and fetched by sigtimedwait(2): nothing interrup
 halfway, and a Ctrl-C, which the terminal sends to the command as well, can be told from a kill.
 """
 
+import os
 import signal
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from types import FrameType, TracebackType
 from typing import Self
 
-from replayer.supervisor import answer, is_echo, unhear_interrupts
+from replayer.supervisor import answer, interrupts_as_inherited, is_echo, unhear_interrupts
 
 __all__ = ["Inbox", "Notice", "Sender"]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 _SI_KERNEL = 128  # sigaction(2): the terminal's driver sent it, to the whole foreground group
 
 Handler = Callable[[int, FrameType | None], object] | int | None
@@ -77,10 +79,31 @@ class Inbox:
         if late and self._unanswered + len(late) > 1 and kind is None:
             raise KeyboardInterrupt
 
-    @property
-    def mask_before(self) -> Collection[int]:
-        """What was blocked before: the mask for a new process."""
-        return self._mask
+    def spawn(
+        self,
+        command: Sequence[str],
+        file_actions: Sequence[tuple[int | str, ...]] = (),
+        *,
+        setsid: bool = False,
+    ) -> int:
+        """Start a command with the signals that we were started with, and return its process.
+
+        No copy of this process is made for it: what a large one frees before a command begins
+        takes longer than a short command, and would be its first pause.
+
+        Raises:
+            OSError: It cannot be executed.
+        """
+        with interrupts_as_inherited():
+            return os.posix_spawnp(
+                command[0],
+                tuple(command),
+                os.environ,
+                file_actions=file_actions,
+                setsid=setsid,
+                setsigmask=self._mask,
+                setsigdef=_IGNORED_BY_PYTHON,
+            )
 
     def release(self) -> None:
         """Give a new process the signals that we were started with, between fork and exec."""

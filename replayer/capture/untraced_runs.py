@@ -29,7 +29,6 @@ ALONE = 1.05
 _LAST_WORDS_BYTES = 2000
 _TICK_SECONDS = 0.2
 _NS = 10**9
-_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class UntracedRuns(Frozen):
@@ -184,20 +183,16 @@ def _run(
 
 
 def _start(command: Sequence[str], errors: BinaryIO, inbox: Inbox) -> int:
-    """Start it without a copy of this process: that takes longer than a short command."""
+    """Start it in a session of its own, so that all that it has started can be killed."""
     try:
-        return os.posix_spawnp(
-            command[0],
-            tuple(command),
-            os.environ,
-            file_actions=[
+        return inbox.spawn(
+            command,
+            [
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                 (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
             ],
-            setsid=True,  # so that all that it has started can be killed
-            setsigmask=inbox.mask_before,
-            setsigdef=_IGNORED_BY_PYTHON,
+            setsid=True,
         )
     except OSError as error:
         message = f"{command[0]}: cannot be executed: {error.strerror}"

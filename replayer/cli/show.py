@@ -196,7 +196,7 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     yield _row("blind spots", format_counts(trace["blind_spots"]) or "none seen")
     if counts.get("pages_touched"):
         yield _row("", _mapped(counts))
-    yield _row("calibration", _calibration(trace["calibration"]))
+    yield _row("calibration", _calibration(trace["calibration"]) + _told(trace["origin"]))
     untraced = trace["calibration"].get("untraced")
     if untraced:
         yield _row("", _untraced(untraced))
@@ -229,6 +229,10 @@ def _calibration(calibration: Mapping[str, Any]) -> str:
         return "unknown: nothing is subtracted"
     rest = "; pauses are limited to the CPU time of the program" if by_cpu_time else ""
     return f"the tracer added {' and '.join(parts)}{rest}"
+
+
+def _told(origin: Mapping[str, Any]) -> str:
+    return ", beside what it told of itself" if origin["format"] == "bpf" else ""
 
 
 def _untraced(untraced: Mapping[str, int]) -> str:

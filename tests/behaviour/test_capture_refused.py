@@ -156,7 +156,7 @@ def test_two_recordings_at_once_both_hold_all_of_their_own(shell: Shell) -> None
 
 def test_a_full_disk_ends_the_recording_and_not_the_command(shell: Shell) -> None:
     (shell.home / "root").mkdir()
-    script = "import os\nfor n in range(50_000): os.stat('root')\nopen('root/done', 'w')"
+    script = "import os\nfor n in range(45_000): os.stat('root')\nopen('root/done', 'w')"
     words = (*WORDS[:3], "-o", "small/trace", *WORDS[5:], sys.executable, "-c", script)
     small = 'mount -t tmpfs -o size=4m none small && exec "$0" "$@"'
     (shell.home / "small").mkdir()
@@ -174,7 +174,7 @@ def test_a_log_that_cannot_be_written_says_why(tmp_path: Path) -> None:
     try:
         recording = _native.ProbeRecording(small / "log.bpf", 16 * RING_BYTES, 1 << 40)
         recording.arm()
-        script = "import os\nfor n in range(50_000): os.stat('/')"
+        script = "import os\nfor n in range(45_000): os.stat('/')"
         subprocess.run([sys.executable, "-c", script], check=True)
         until(lambda: json.loads(recording.progress())["live"] == 0)
         recording.finish()

@@ -40,6 +40,8 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<record::Interval>()?;
     m.add_class::<recorder::ProbeRecording>()?;
     m.add_class::<recorder::FlightRecording>()?;
+    m.add_function(wrap_pyfunction!(recorder::gap_cost, m)?)?;
+    m.add_function(wrap_pyfunction!(recorder::make_quick_calls, m)?)?;
     m.add_class::<engine::Engine>()?;
     m.add_class::<engine::Transaction>()?;
     m.add_class::<engine::Stuck>()?;

@@ -1,11 +1,12 @@
 //! Recording with eBPF.
 
-use crate::error::of_recorder;
+use crate::error::{of_recorder, of_trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use replayer_recorder::{
     CallLimit, FlightRecorder, Limits, Place, Recorder, RecorderError, SlowCall,
 };
+use replayer_trace::bpf;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -82,6 +83,30 @@ impl ProbeRecording {
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         with(py, &self.0, Recorder::finish)
     }
+}
+
+/// Make so many calls that follow each other at once.
+///
+/// # Errors
+/// `OSError`: a file cannot be used.
+#[pyfunction]
+pub(crate) fn make_quick_calls(py: Python<'_>, count: u64) -> PyResult<()> {
+    Ok(py.detach(|| replayer_recorder::make_quick_calls(count))?)
+}
+
+/// What a log shows of the gaps between such calls: how many there are, the median of what each has beside what the probe tells of it,
+/// and of that, in ns. None where it has too few.
+///
+/// # Errors
+/// The log cannot be read.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+pub(crate) fn gap_cost(log: PathBuf) -> PyResult<Option<(usize, u64, u64)>> {
+    let found = bpf::gap_cost(&log).map_err(of_trace)?;
+    Ok(found.map(|cost| (cost.count, cost.untold_ns, cost.told_ns)))
 }
 
 /// Use a recording without the GIL.

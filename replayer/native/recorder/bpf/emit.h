@@ -14,6 +14,7 @@ INLINE void fill(struct record *r, struct task_state *s, u32 task, u8 kind)
 	r->task = task;
 	r->turn = s->turn;
 	r->start_ns = s->start_ns;
+	r->probe_ns = kind == CALL ? s->probe_ns : 0;
 }
 
 INLINE void conclude(struct record *r, u64 now, s64 result, u32 used)
@@ -397,9 +398,8 @@ INLINE void emit_plain(struct task_state *s, u32 task, u64 now, s64 result, u8 f
 	end_aside(r, now, result, used);
 }
 
-INLINE void emit(struct task_state *s, u32 task, s64 result, u8 flags)
+INLINE void emit(struct task_state *s, u32 task, u64 now, s64 result, u8 flags)
 {
-	u64 now = bpf_ktime_get_ns();
 	const volatile struct shape *shape;
 
 	if ((u32)s->nr >= MOST_CALLS)

@@ -63,7 +63,7 @@ int on_enter(u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	const volatile struct shape *shape;
 	struct task_state *s;
-	u64 nr = ctx[1];
+	u64 nr = ctx[1], begin_ns;
 
 	if (nr >= COMPAT) {
 		if (nr >> 30 == 1 && state_of(task)) /* x32 */
@@ -82,12 +82,14 @@ int on_enter(u64 *ctx)
 	s = state_of(task);
 	if (!s)
 		return 0;
+	begin_ns = bpf_ktime_get_ns();
 	s->entered_before = 0;
 	tell_delay(s, task);
 	take_args(s, regs, nr);
 	if (!is_meant(s, shape->filter))
 		s->nr = NO_CALL;
 	s->start_ns = bpf_ktime_get_ns();
+	s->probe_ns += s->start_ns - begin_ns;
 	if (shape->filter == SUBMITS && nr >= COMPAT)
 		count_unknown(s->args[1]);
 	else if (shape->filter == SUBMITS)
@@ -102,9 +104,11 @@ int on_return(u64 *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct task_state *s = state_of(task);
 	u8 flags = 0;
+	u64 now;
 
 	if (!s)
 		return 0;
+	now = bpf_ktime_get_ns();
 	if (s->nr < 0) {
 		/* Attached to while it was in a call, of which all is there but the begin, or a filter (seccomp) answered for the kernel. */
 		u64 nr = regs->orig_ax;
@@ -120,7 +124,7 @@ int on_return(u64 *ctx)
 		if (!was_entered && shapes[nr].filter) /* it is not meant */
 			return 0;
 		take_args(s, regs, nr);
-		s->start_ns = bpf_ktime_get_ns();
+		s->start_ns = now;
 		flags = was_entered ? BEGUN_BEFORE : 0;
 	}
 	if ((u32)s->nr < MOST_CALLS && shapes[s->nr].filter == MAPS_FILE && (s64)ctx[1] > 0)
@@ -130,9 +134,10 @@ int on_return(u64 *ctx)
 	else if (s->nr == NR_IO_GETEVENTS || s->nr == NR_IO_PGETEVENTS)
 		each_event(s, ctx[1], task->tgid);
 	if (!s->waits_for_exec)
-		emit(s, task->pid, ctx[1], flags);
+		emit(s, task->pid, now, ctx[1], flags);
 	s->nr = NO_CALL;
 	s->delay_ns = delay_of(task);
+	s->probe_ns = bpf_ktime_get_ns() - now;
 	return 0;
 }
 

@@ -42,6 +42,7 @@ struct record {
 	u16 turn, path;
 	u64 start_ns, duration_ns;
 	s64 result;
+	u32 probe_ns, unused; /* of the time since the task's last call the probe itself took so long */
 };
 
 /* What is known of a recorded task. */
@@ -53,6 +54,7 @@ struct task_state {
 	u64 fault_ns, fault_address; /* of its last page fault: mapped.h */
 	u32 is_live; /* it is counted among those that live */
 	u64 delay_ns; /* that it had waited for a CPU in all when its last call returned */
+	u64 probe_ns; /* that the probe has taken since then */
 };
 enum { NO_CALL = -1 };
 

@@ -19,5 +19,5 @@ mod slow;
 
 pub use error::RecorderError;
 pub use flight::{Dump, FlightRecorder, Limits, Place, State};
-pub use recorder::{Progress, Recorder};
+pub use recorder::{Progress, Recorder, make_quick_calls};
 pub use slow::{CallLimit, SlowCall};

@@ -6,7 +6,7 @@ use crate::probe::{Counts, Probe};
 use aya::maps::{MapData, RingBuf};
 use replayer_trace::bpf::MAGIC;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -212,4 +212,12 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         let _ = self.finish();
     }
+}
+/// Make so many calls that follow each other at once: what lies between two of them in a recording is the recorder's.
+///
+/// # Errors
+/// A file cannot be used.
+pub fn make_quick_calls(count: u64) -> std::io::Result<()> {
+    let mut file = File::open("/dev/null")?;
+    (0..count).try_for_each(|_| file.stream_position().map(|_| ()))
 }

@@ -207,7 +207,7 @@ mod tests {
         let mut bytes = attached_record(7, 0, start * 1_000);
         bytes[4] = kind;
         bytes[24..32].copy_from_slice(&(took * 1_000).to_le_bytes());
-        bytes[40..48].copy_from_slice(&(number * 1_000).to_le_bytes());
+        bytes[48..56].copy_from_slice(&(number * 1_000).to_le_bytes());
         uses.take(&Record::read(&bytes).unwrap());
     }
 

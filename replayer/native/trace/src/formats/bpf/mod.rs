@@ -4,6 +4,7 @@
 //! and none is missing that the recorder does not know of.
 
 mod attached;
+mod cost;
 mod delays;
 mod lanes;
 mod pages;
@@ -20,6 +21,7 @@ use crate::formats::strace::importer;
 use crate::formats::{Applicability, Clock, Format, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
+pub use cost::{GapCost, gap_cost};
 pub use record::{
     HEAD_BYTES, MAGIC, Record, RecordKind, attached_record, begin_at, end_record, set_turn,
 };

@@ -3,9 +3,9 @@
 use crate::bytes::{cut, from};
 
 /// What the file begins with; then what is added to the recorder's clock to have the time since 1970, in ns.
-pub const MAGIC: [u8; 8] = *b"RPLYBPF1";
+pub const MAGIC: [u8; 8] = *b"RPLYBPF2";
 /// The fields in front of a record's data.
-pub const HEAD_BYTES: usize = 40;
+pub const HEAD_BYTES: usize = 48;
 
 /// What a record tells of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +66,8 @@ pub struct Record<'a> {
     /// How long it took; of one that has not returned, until it was looked at.
     pub duration_ns: u64,
     pub(super) result: i64,
+    /// Of the time since the last call of its task the probe itself took so long.
+    pub probe_ns: u32,
     pub(super) numbers: &'a [u8],
     pub(super) beside: &'a [u8],
     /// Its first path.
@@ -136,6 +138,7 @@ impl<'a> Record<'a> {
             start_ns: u64_at(bytes, 16),
             duration_ns: u64_at(bytes, 24),
             result: i64_at(bytes, 32),
+            probe_ns: u32_at(bytes, 40),
             numbers: cut(bytes, HEAD_BYTES, at),
             beside: cut(bytes, at, at + beside),
             path: cut(bytes, at + beside, at + beside + path),
@@ -187,7 +190,7 @@ fn plain(kind: u8, task: u32, time_ns: u64, numbers: &[u64]) -> Vec<u8> {
     bytes.extend_from_slice(&[0, 0, kind, 0, 0, u8::try_from(numbers.len()).unwrap_or(0)]);
     bytes.extend_from_slice(&task.to_le_bytes());
     bytes.extend_from_slice(&[0; 4]);
-    for number in [time_ns, 0, 0].iter().chain(numbers) {
+    for number in [time_ns, 0, 0, 0].iter().chain(numbers) {
         bytes.extend_from_slice(&number.to_le_bytes());
     }
     bytes
@@ -231,7 +234,7 @@ mod tests {
             (RecordKind::End, 7, 3, 5)
         );
         assert!(Record::read(&bytes[..50]).is_none());
-        assert_eq!(Record::length(&[0; 40]), None);
+        assert_eq!(Record::length(&[0; HEAD_BYTES]), None);
     }
 
     #[test]

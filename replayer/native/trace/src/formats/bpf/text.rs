@@ -339,6 +339,9 @@ impl LogText {
             self.write_front(record.task, time_ns);
             let _ = writeln!(self.text, "follows({submitter}) = 0 <0.000000000>");
         }
+        if record.probe_ns > 0 {
+            self.write_delay(slot.entered_by, time_ns, record.probe_ns.into());
+        }
         self.write_front(slot.entered_by, time_ns);
         let next = self.halves.peek();
         let is_whole = next
@@ -446,6 +449,12 @@ impl LogText {
         self.complete.remove(&task);
     }
 
+    /// Write that so much of the time since a task's last call was no pause of its own.
+    fn write_delay(&mut self, task: u32, time_ns: u64, ns: u64) {
+        self.write_front(task, time_ns);
+        let _ = writeln!(self.text, "+++ delayed {ns} +++");
+    }
+
     /// Write what happened to a task.
     fn write_passing(&mut self, record: &Record<'_>, time_ns: u64) {
         match record.kind {
@@ -460,8 +469,7 @@ impl LogText {
                     .survey
                     .cpu_use
                     .comes_again(record.number_at(0), time_ns);
-                self.write_front(record.task, time_ns);
-                let _ = writeln!(self.text, "+++ delayed {again_ns} +++");
+                self.write_delay(record.task, time_ns, again_ns);
             }
             RecordKind::Exit => {
                 self.end_lanes(record.task, time_ns);
