@@ -8,6 +8,7 @@ from replayer.capacity.found import Found, Point, rank
 from replayer.capacity.order import CapacityOrder
 from replayer.capacity.price import changes_of, price
 from replayer.capacity.search import Interval
+from replayer.capacity.table import answer_of, prices_of
 from replayer.run.neighbour import CheckedNeighbour
 
 __all__ = ["document_of"]
@@ -20,6 +21,7 @@ def document_of(order: CapacityOrder, found: Sequence[Found]) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "scenario": order.scenario,
+        "answers": [*answer_of(order, found), *prices_of(order, found)],
         "goals": [goal.text for goal in order.goals],
         "unit": "transactions/s" if order.load.value == "arrivals" else "users",
         "precision": order.precision,

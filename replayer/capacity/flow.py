@@ -14,6 +14,7 @@ from replayer.capacity.document import document_of
 from replayer.capacity.found import Found, Point
 from replayer.capacity.goals import Counts, count_goal, count_served
 from replayer.capacity.order import CapacityOrder, Load
+from replayer.capacity.page import render_page
 from replayer.capacity.search import LEAST, MOST, Search
 from replayer.capacity.trial import Trial, run_trial, served_in
 from replayer.errors import OutsideError, ReplayerError, in_one_line
@@ -101,8 +102,19 @@ class _Flow:
             self._begin_s = time.monotonic()
         for one, trial in self._turns():
             self._try(one, trial)
-            document = document_of(self._order, self._found)
-            (self._order.output / "capacity.json").write_text(json.dumps(document, indent=2))
+            self._keep(goes_on=True)
+        self._keep(goes_on=False)
+
+    def _keep(self, *, goes_on: bool) -> None:
+        """Write what is known, for others who read it while the search goes on."""
+        for one in self._found:
+            one.goes_on = goes_on
+        document = json.dumps(document_of(self._order, self._found), indent=2)
+        page = render_page(self._order, self._found)
+        for name, text in (("capacity.json", document), ("capacity.html", page)):
+            new = self._order.output / f".{name}"
+            new.write_text(text)
+            new.replace(self._order.output / name)
 
     def _turns(self) -> Iterator[tuple[Found, Trial]]:
         number, goes_on = 0, True

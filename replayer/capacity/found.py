@@ -66,6 +66,8 @@ class Found:
     """The same target without the neighbour beside which this is; None: this is without."""
     is_spoiled: bool = False
     """Whether the neighbour was not as asked, as the failure says: there is no capacity then."""
+    goes_on: bool = False
+    """Whether more trials may follow."""
 
     @property
     def client_loads(self) -> list[float]:

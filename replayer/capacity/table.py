@@ -101,7 +101,7 @@ def _parts(order: CapacityOrder, one: Found, ratio: Interval | None, first: Foun
     if one.failure is not None:
         yield one.failure
     elif one.points and not (one.ran_out or one.is_known(order.precision)):
-        yield "not known better within the budget"
+        yield "so far" if one.goes_on else "not known better within the budget"
 
 
 def _bounds(order: CapacityOrder, one: Found) -> Iterator[str]:

@@ -267,7 +267,7 @@ def _dress(web_ui: WebUI, control: RunControl) -> None:
 
 
 def _starter(control: RunControl) -> Callable[[], Response]:
-    return lambda: answer_order(control, control.form.read)
+    return lambda: answer_order(control, lambda sent: control.start(control.form.read(sent)))
 
 
 def _stopper(control: RunControl) -> Callable[[], Response]:

@@ -38,6 +38,7 @@ class Facts:
     users: int
     spawn_rate: float
     """Of its own ramp-up."""
+    transactions: tuple[str, ...] = ()
 
 
 def offered(settings: Settings, more: Sequence[str]) -> Iterator[Choice]:
@@ -85,6 +86,7 @@ def read_facts(choice: Choice) -> Facts:
         about=" ".join(scenario.about.split()),
         users=users,
         spawn_rate=round(users / seconds, 3) if seconds else float(users),
+        transactions=tuple(scenario.transactions),
     )
 
 

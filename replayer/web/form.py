@@ -15,6 +15,7 @@ from replayer.run.options import CacheState, Pace, ReplaySettings, Settings, par
 from replayer.run.targets import parse_targets
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
+from replayer.verdict.threshold import parse_threshold
 from replayer.web.choices import Choice
 
 MOST_DIGITS = 18
@@ -33,6 +34,10 @@ PACES = {STATED: (), "no think time": AT_ONCE}
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
 OURS = frozenset({"scenario", "targets", "cache", "pace"})
 REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
+SEARCHES = frozenset({"scenario", "targets", "limits", "by", "precision", "budget"})
+SEARCH_LOADS = {"arrivals": "arrivals a second", "users": "users that wait and think"}
+SEARCH_PRECISIONS = ("5%", "2%", "10%", "20%")
+MOST_LIMITS = 20  # chosen: more than a person judges by
 REPLAY_CACHES = ("as-is", "warm", "cold")
 REPLAY_PACES = {
     "closed": "each event after its recorded pause",
@@ -118,6 +123,33 @@ class RunForm:
             spawn_rate=float(users),
             run_time_s=_read_time(_one(sent, "run_time")),
         )
+
+    def read_search(self, sent: Mapping[str, Sequence[str]]) -> list[str]:
+        """Return the words of the search for capacities that was ordered.
+
+        Raises:
+            ForeignError: It is not what the page shows.
+            ReplayerError: A limit or a time is wrong.
+        """
+        _refuse_foreign(sent, SEARCHES)
+        choices = {choice.name: choice for choice in self.choices if choice.source is not None}
+        chosen = choices[_pick(sent, "scenario", list(choices))]
+        limits = [line.strip() for line in _one(sent, "limits").splitlines() if line.strip()]
+        if not 1 <= len(limits) <= MOST_LIMITS:
+            raise ReplayerError(f"limits: must name 1 to {MOST_LIMITS}, got {len(limits)}")
+        for limit in limits:
+            parse_threshold(limit, "limits")
+        budget_s = _read_time(_one(sent, "budget"))
+        return [
+            "capacity",
+            chosen.source or "",
+            *(f"--set={change}" for change in chosen.changes),
+            *(f"--target={word}" for word in self._targets(sent)),
+            *(f"--threshold={limit}" for limit in limits),
+            f"--by={_pick(sent, 'by', list(SEARCH_LOADS))}",
+            f"--precision={_pick(sent, 'precision', SEARCH_PRECISIONS)}",
+            *(() if budget_s is None else (f"--budget={budget_s}s",)),
+        ]
 
     def _settings(self, sent: Mapping[str, Sequence[str]]) -> Settings:
         choices = {choice.name: choice for choice in self.choices}

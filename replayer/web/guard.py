@@ -26,6 +26,7 @@ WRITING = frozenset(
     {
         *("locust.swarm", "locust.stop", "locust.reset_stats"),
         *("replayer.login", "replayer.logout", "replayer.replay"),
+        *("replayer.search", "replayer.end_search"),
     }
 )
 """The endpoints that take a POST; every other POST is refused, also one that a locustfile adds."""
@@ -35,7 +36,7 @@ INLINE_SCRIPTS = "inline_scripts"
 """Where a view leaves the digests of scripts that stand in its page itself."""
 INLINE = frozenset({"locust.stats_report"})
 """Locust's report to download is one file, with its script inside."""
-REPORTS = frozenset({"replayer.page", "replayer.comparison_page"})
+REPORTS = frozenset({"replayer.page", "replayer.comparison_page", "replayer.capacity_page"})
 """So are ours. They are shown as if they came from nowhere: their script can ask us for nothing."""
 SANDBOX = (
     "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "

@@ -288,7 +288,9 @@ def add_library(blueprint: Blueprint, control: RunControl) -> None:
     @blueprint.route("/replay", methods=["POST"])
     def replay() -> Response:
         traces = list(shipped_traces())
-        return answer_order(control, lambda sent: control.form.read_replay(sent, traces))
+        return answer_order(
+            control, lambda sent: control.start(control.form.read_replay(sent, traces))
+        )
 
 
 def _document(folder: Path, name: str) -> Document:

@@ -27,6 +27,7 @@ from replayer.measure.health import RunWarning
 from replayer.run.metrics import PATH, render_metrics
 from replayer.run.threads import call_in_thread
 from replayer.web import login
+from replayer.web.capacity import add_capacities
 from replayer.web.charts import describe_series, parse_look
 from replayer.web.choices import describe_choices
 from replayer.web.guard import TOKEN
@@ -46,6 +47,7 @@ def install(app: Flask, control: RunControl) -> None:
     add_runs(blueprint, control)
     add_comparison(blueprint, control)
     add_library(blueprint, control)
+    add_capacities(blueprint, control)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")
     app.register_blueprint(_metrics(control), url_prefix=base or None)
@@ -113,7 +115,13 @@ def describe_now(control: RunControl) -> dict[str, Any]:
     active = control.active
     run = None if active is None else _describe(active)
     target_warnings = _shown(control.target_warnings) if active is None else []
-    return {"state": control.state, "run": run, "outlook": target_warnings}
+    search = control.searches.latest
+    return {
+        "state": control.state,
+        "run": run,
+        "outlook": target_warnings,
+        "search": search.words[1] if search is not None and control.searches.goes_on else None,
+    }
 
 
 def _describe(active: ActiveRun) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from replayer.supervisor import interrupt, is_echo
 from replayer.web.choices import read_facts
 from replayer.web.form import ForeignError, RunForm
 from replayer.web.op_totals import OpTotals
+from replayer.web.searches import Searches, folder_of
 from replayer.web.series import RunSeries
 
 MOST_HANGS = 20  # chosen: more lines than a person reads
@@ -174,6 +175,7 @@ class RunControl:
         self.form = form
         self.active: ActiveRun | None = None
         """The run that goes on, or the last one."""
+        self.searches = Searches(folder_of(form))
         self.meter = Meter()
         self.target_warnings: tuple[RunWarning, ...] = ()
         """What stands against a first run."""
@@ -221,6 +223,9 @@ class RunControl:
         if self.active is not None and self.active.outcome is None:
             message = "a run is active; only one run at a time is possible"
             raise ReplayerError(message, hint="stop it first")
+        if self.searches.goes_on:
+            message = "a search for capacities is active, and a run would disturb it"
+            raise ReplayerError(message, hint="stop it first")
         status = LiveStatus(make_progress(quiet=settings.quiet))
         observer = self.meter.follow(Observer(status, self._watch))
         spawner, targets = self._host.new_spawner(), chosen_targets(settings)
@@ -233,6 +238,27 @@ class RunControl:
         self.active, self._closing = ActiveRun(request, status), None
         self._host.show(request)
         gevent.spawn(self._open, self.active, observer)
+
+    def start_search(self, sent: Mapping[str, Sequence[str]]) -> None:
+        """Start a search for capacities.
+
+        Raises:
+            ReplayerError: A run or a search goes on, or this one cannot be meant.
+        """
+        if not self.can_search:
+            message = "capacities cannot be searched for from this page"
+            raise ReplayerError(message, hint="use replayer capacity --target NAME=PATH")
+        words = self.form.read_search(sent)
+        if self.active is not None and self.active.outcome is None:
+            message = "a run is active, and would disturb a search"
+            raise ReplayerError(message, hint="stop it first")
+        self.searches.start(words)
+
+    @property
+    def can_search(self) -> bool:
+        """Whether a scenario can be run on targets of this process, laid out anew."""
+        is_here = self._host.has_targets and self._host.has_scenario_users
+        return is_here and not self.form.settings.reuse
 
     def warn_of_targets(self, targets: Sequence[NamedTarget]) -> None:
         """Say on stderr and on the page which targets would refuse a run now."""
@@ -267,6 +293,7 @@ class RunControl:
 
     def leave(self) -> int:
         """End what goes on, when the process ends; returns its exit code."""
+        self.searches.leave()
         if self.run is not None:
             self.stop()
             self.finish()
@@ -339,12 +366,12 @@ class RunControl:
 
 
 def answer_order(
-    control: RunControl, read: Callable[[Mapping[str, Sequence[str]]], Settings]
+    control: RunControl, start: Callable[[Mapping[str, Sequence[str]]], None]
 ) -> Response:
     """Start what the request orders, and say so; a mistake is answered with a line."""
     sent = {name: request.form.getlist(name) for name in request.form}
     try:
-        control.start(read(sent))
+        start(sent)
     except ForeignError as error:
         response = _answer(control, f"refused: {error}", success=False)
         response.status_code = HTTPStatus.FORBIDDEN

@@ -377,3 +377,21 @@ def test_a_page_of_another_origin_starts_and_reads_nothing(
         evil.shutdown()
     assert title == "kept out, kept out, kept out"
     assert (server.now()["state"], server.now()["run"]) == (before["state"], before["run"])
+
+
+def test_a_search_for_capacities_is_watched_while_it_goes_on(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    page.open(f"{server.url}replayer/capacities")
+    page.until("document.querySelector('#transactions').textContent.includes('look')")
+    assert page.run("document.querySelector('textarea').value") == "look.p95 < 200ms"
+    page.press("Search")
+    page.until("document.querySelectorAll('#curves svg').length == 2", 120)
+    assert "SEARCHING" in page.run("document.querySelector('#rp-now').innerText")
+    assert "at least" in page.run("document.querySelector('#answers').innerText")
+    page.press("Stop")
+    page.until("document.querySelector('#title').textContent.endsWith('ended')", 60)
+    page.look(390, "dark")
+    assert fits(page, 390)
+    page.press("Page with the curves")
+    page.until("document.querySelectorAll('svg').length >= 2")
+    assert page.complaints == []

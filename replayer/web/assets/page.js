@@ -44,6 +44,7 @@
     ["File operations", `${home || "/"}?tab=operations`, () => !onOurs() && tab() === "operations"],
     ["Latency", `${base}latency`, () => location.pathname.startsWith(`${base}latency`)],
     ["Runs", `${base}runs`, () => location.pathname.startsWith(`${base}runs`)],
+    ["Capacity", `${base}capacities`, () => location.pathname.startsWith(`${base}capacities`)],
     ["Traces", `${base}traces`, () => location.pathname.startsWith(`${base}traces`)],
   ];
   const onOurs = () => location.pathname.startsWith(base);
@@ -85,7 +86,8 @@
     return found;
   };
 
-  const describe = ({ state, run }) => {
+  const describe = ({ state, run, search }) => {
+    if (search) return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` })];
     if (run === null || isOther(state, run)) return [];
     const what = `${run.scenario} on ${run.targets.join(", ")}`;
     if (state === "stopped") {
@@ -228,7 +230,7 @@
     nav.append(leave);
     bar.append(nav, status, alerts);
     document.body.prepend(bar);
-    const tidy = () => (paint(), mark(), dressForm(), dressLocust());
+    const tidy = () => (paint(), mark(), onOurs() || (dressForm(), dressLocust()));
     tidy();
     setInterval(tidy, 250);
     look();

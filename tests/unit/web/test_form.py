@@ -86,3 +86,39 @@ def test_a_number_of_users_that_cannot_be_is_refused_as_it_was_sent(users: str, 
     with pytest.raises(ReplayerError) as refused:
         formed().read({"user_count": [users], "spawn_rate": ["2"], "scenario": ["own"]})
     assert str(refused.value) == says
+
+
+def searched(**changes: str) -> list[str]:
+    fields = {"scenario": "own", "limits": "look.p95 < 200ms\r\nlook.errors < 1%\r\n", **changes}
+    return formed("papers.files=7").read_search({name: [value] for name, value in fields.items()})
+
+
+@pytest.mark.usefixtures("home")
+def test_a_search_has_the_words_of_the_command_line() -> None:
+    assert searched(budget="2m", by="users", precision="10%") == [
+        *("capacity", "own.yaml", "--set=papers.files=7", "--target=mount"),
+        *("--threshold=look.p95 < 200ms", "--threshold=look.errors < 1%"),
+        *("--by=users", "--precision=10%", "--budget=120s"),
+    ]
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"limits": " \n"}, "limits: must name 1 to 20, got 0"),
+        ({"limits": "--output=/etc"}, "limits"),
+        ({"scenario": "/etc/passwd"}, "scenario must be one of"),
+        ({"precision": "0.1%"}, "precision must be one of"),
+        ({"by": "--help"}, "by must be one of"),
+        ({"budget": "soon"}, "run time"),
+        ({"targets": "mount=/etc"}, "unknown target"),
+        ({"output": "/etc"}, "output: unknown field"),
+    ],
+)
+def test_a_search_takes_nothing_that_the_page_does_not_show(
+    changes: dict[str, str], says: str
+) -> None:
+    with pytest.raises(ReplayerError) as refused:
+        searched(**changes)
+    assert says in str(refused.value)
