@@ -68,7 +68,7 @@ COMMANDS = {
                 # how many page views a second does each mount carry?
                 replayer capacity wordpress-pages --threshold 'front_page.p95 < 200ms' \
                     --target nfs=/mnt/nfs --target ebs=/data
-                # how many users until a session takes too long? and what would they cost?
+                # how many users until a session takes too long, and at what price?
                 replayer capacity php-sessions --by users --target /mnt/nfs \
                     --threshold 'own_session.p99 < 1s' --prices prices.yaml
                 """,
