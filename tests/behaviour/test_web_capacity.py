@@ -12,7 +12,7 @@ from tests.behaviour.page import ORDER, Server, serve
 from tests.behaviour.shell import Shell, make_shell
 from tests.processes import children_of
 
-SEARCH = {"scenario": "look", "limits": "look.p95 < 200ms", "budget": "40s", "by": "arrivals"}
+SEARCH = {"scenario": "look", "limits": "look.p95 < 200ms", "budget": "20s", "by": "users"}
 LIMIT_S = 100.0
 
 
@@ -58,7 +58,7 @@ def test_a_search_is_started_watched_and_kept(server: Server, house: Shell) -> N
     assert found["failure"] == ""
     (target,) = found["document"]["targets"]
     assert target["name"] == "mount"
-    assert target["trials"][0]["load"] == 10
+    assert target["trials"][0]["load"] == 2
     page = server.get("replayer/capacities")
     assert found["document"]["answers"][0].split()[0] in page
     report = server.get(f"replayer/capacities/{found['name']}/report.html")
