@@ -12,6 +12,11 @@ FAILED_SHARE = 0.1
 """Chosen, as above: what fails is another load than what succeeds."""
 
 
+def say_neighbour(name: str, rate_per_s: float | None) -> str:
+    """Return the name of a neighbour with the rate that was given."""
+    return name if rate_per_s is None else f"{name} at {format_rate(rate_per_s)}"
+
+
 class Pair(Frozen):
     """The two settings of a target, by their indices among the run's targets."""
 
@@ -55,8 +60,7 @@ class Neighbour(Frozen):
     @property
     def says(self) -> str:
         """Its name, with its rate if that was given: ``uploads at 20/s``."""
-        rate = "" if self.rate_per_s is None else f" at {format_rate(self.rate_per_s)}"
-        return f"{self.name}{rate}"
+        return say_neighbour(self.name, self.rate_per_s)
 
     def done_in(self, target: int) -> Done | None:
         """Return what it did in a setting; None: it had no turn there."""

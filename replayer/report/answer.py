@@ -6,7 +6,8 @@ From figures that are ranked already. The first sentence decides, or says why no
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from replayer.measure.health import Health, saturated
+from replayer.measure.health import saturated
+from replayer.measure.run import Run
 from replayer.measure.summary import Summary
 from replayer.measure.units import format_count, format_ratio, format_share, format_time_ns
 from replayer.report.claims import CLAIM_SAMPLES, enumerated
@@ -20,12 +21,11 @@ _TOLD: tuple[FigureName, ...] = ("p50", "p95")
 DIFFERS: frozenset[Claim] = frozenset({"differs", "differs, few rounds"})
 
 
-def answer(
-    ranking: RunRanking, verdict: Verdict, summary: Summary, health: Health | None
-) -> Iterator[str]:
+def answer(ranking: RunRanking, verdict: Verdict, summary: Summary, run: Run) -> Iterator[str]:
     """Yield what a run says to who has to decide by it."""
+    health = run.health
     if verdict.reasons:
-        yield f"cannot be decided here: {_say_busy(health) or verdict.reasons[0]}"
+        yield f"cannot be decided here: {_say_busy(run) or verdict.reasons[0]}"
         if health is not None and saturated(health):
             yield from islice(_say_far_apart(ranking), 1)
         return
@@ -51,11 +51,13 @@ def _say_far_apart(ranking: RunRanking) -> Iterator[str]:
             yield f"but the client cannot explain that {takes} {_ratios(far, sure='; 95 %')}"
 
 
-def _say_busy(health: Health | None) -> str | None:
+def _say_busy(run: Run) -> str | None:
     """Say how much of the CPUs others used, where that kept the client from measuring."""
+    health = run.health
     if health is None or not saturated(health) or health.blamed != "others":
         return None
-    return f"other programs used {format_share(health.others_cpu_share or 0)} of the CPUs"
+    who = "other programs" if run.neighbour is None else "the neighbour and other programs"
+    return f"{who} used {format_share(health.others_cpu_share or 0)} of the CPUs"
 
 
 def begin_line(sentence: str) -> str:

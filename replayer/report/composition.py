@@ -84,7 +84,7 @@ def answer_of(
     if run.neighbour is not None and not verdict.reasons:
         yield from say_losses(run.neighbour, pairs, [target.name for target in run.targets])
     else:
-        yield from answer(ranking, verdict, summary, run.health)
+        yield from answer(ranking, verdict, summary, run)
 
 
 def headlines_of(document: Document) -> tuple[Headline, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 from replayer.measure.clients import with_kinds
 from replayer.measure.record import RunRecord
 
+NONE_BESIDE = "no neighbour"
 _LENGTHS = frozenset({"stop", "warm_up_ns"})
 """What a plan says of how long it lasts. ``stop`` holds the time of one round, too."""
 _FIO_LENGTHS = ("runtime=", "time_based", "ramp_time=")
@@ -23,7 +24,7 @@ _MOST = 6  # differences that are named: chosen
 
 def same_work(one: RunRecord, other: RunRecord) -> bool:
     """Whether two runs did the same work, for however long."""
-    if one.run.user_kinds != other.run.user_kinds:
+    if one.run.user_kinds != other.run.user_kinds or beside(one) != beside(other):
         return False
     alike = one.run.plan.fingerprint == other.run.plan.fingerprint
     return alike or work_of(one) == work_of(other)
@@ -40,6 +41,11 @@ def work_in(plan: Mapping[str, Any]) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+def beside(record: RunRecord) -> str:
+    """Say which load ran beside the measured one."""
+    return NONE_BESIDE if record.run.neighbour is None else record.run.neighbour.says
+
+
 def users_of(record: RunRecord) -> str:
     """Say how many users a run had, and which, where a locustfile brought some."""
     return with_kinds(str(record.run.load.users), record.run.user_kinds)
@@ -47,6 +53,8 @@ def users_of(record: RunRecord) -> str:
 
 def plan_changes(one: RunRecord, other: RunRecord) -> str:
     """Name what differs between the work of two runs, in one line."""
+    if beside(one) != beside(other):
+        return f"what ran beside: {beside(one)} against {beside(other)}"
     if one.run.user_kinds == other.run.user_kinds:
         return _plan_changes(one, other)
     users = f"who works: {users_of(one)} against {users_of(other)}"

@@ -16,7 +16,7 @@ from replayer.measure.run import Baseline, BaselineFigure, Outcome, Target
 from replayer.measure.summarise import summarise
 from replayer.report.claims import CLAIM_ROUNDS, FEW_ROUNDS_MARGIN
 from replayer.report.document import ComparedFigure
-from replayer.report.plan_changes import work_in, work_of
+from replayer.report.plan_changes import NONE_BESIDE, beside, work_in, work_of
 from replayer.report.ranking import Side, entrants_of, rank_entrants, ratio_between
 from replayer.verdict.judgement import judge
 
@@ -38,7 +38,9 @@ class KeptRun:
     """By what share of its time a figure may be slower."""
 
 
-def check_kept_run(kept: KeptRun, plan: Mapping[str, Any], targets: tuple[str, ...]) -> None:
+def check_kept_run(
+    kept: KeptRun, plan: Mapping[str, Any], targets: tuple[str, ...], neighbour: str = NONE_BESIDE
+) -> None:
     """Refuse a run that a plan (plan.json) cannot be held against, before anything is made.
 
     Raises:
@@ -50,6 +52,9 @@ def check_kept_run(kept: KeptRun, plan: Mapping[str, Any], targets: tuple[str, .
         message = f"{where}: {record.folder.name} ran {record.run.plan.name} with other work"
         hint = "use the same scenario, -u, --seed and --set, or keep a run of this work"
         raise ReplayerError(message, hint=hint)
+    if beside(record) != neighbour:
+        message = f"{where}: {record.folder.name} had {beside(record)} beside it, not {neighbour}"
+        raise ReplayerError(message, hint="give the same --neighbour, or keep a run with this one")
     verdict = judge(record, summarise(record))
     if verdict.reasons:
         message = f"{where}: {record.folder.name} is {verdict.outcome}: {verdict.reasons[0]}"

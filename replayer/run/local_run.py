@@ -14,6 +14,7 @@ from replayer.measure.units import NS_PER_S, format_about, format_seconds
 from replayer.plan.document import say_limits, say_warmed
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.decision import PRECISION
+from replayer.report.plan_changes import NONE_BESIDE
 from replayer.report.regression import check_kept_run
 from replayer.run.controller import ControlledRun
 from replayer.run.duet import refuse_duet
@@ -153,7 +154,9 @@ def make_request(
     check_thresholds(workload, targets, named)
     if settings.beside.baseline is not None:
         plan = json.loads(workload.plan.document())
-        check_kept_run(settings.beside.baseline, plan, tuple(target.name for target in targets))
+        names = tuple(target.name for target in targets)
+        said = NONE_BESIDE if neighbour is None else neighbour.says
+        check_kept_run(settings.beside.baseline, plan, names, said)
     if spawner.has_python_users:
         refuse_others(workload.plan, "users of a locustfile")
     for line in _say_beforehand(workload):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from replayer.errors import ReplayerError
+from replayer.measure.neighbour import say_neighbour
 from replayer.run.own_command import ENDLESS, FIRST_THREADS, arriving
 
 if TYPE_CHECKING:
@@ -42,6 +43,11 @@ class CheckedNeighbour:
     order: NeighbourOrder
     rate_per_s: float | None
     users: int
+
+    @property
+    def says(self) -> str:
+        """Its name, with its rate if that was given."""
+        return say_neighbour(self.order.name, self.rate_per_s)
 
 
 def read_neighbour(text: str) -> NeighbourOrder:

@@ -14,6 +14,7 @@ from replayer.analysis.resampling import Draw, resample
 from replayer.analysis.slots import read_distributions
 from replayer.cli import main
 from replayer.errors import ReplayerError
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.record import RunRecord
 from replayer.measure.run import CacheFacts
 from replayer.report.comparing import compare
@@ -274,6 +275,17 @@ def test_jobs_of_fio_are_the_same_work_for_however_long(
         plan = {"engine": "fio", "version": version, "jobs": [job]}
         (folder / "plan.json").write_text(json.dumps(plan))
     assert same_work(load(folders[0]), load(folders[1])) == alike
+
+
+def test_runs_beside_other_loads_are_other_work(tmp_path: Path) -> None:
+    records = []
+    for rate in (None, 5.0, 20.0):
+        neighbour = Neighbour(name="uploads", scenario="uploads", rate_per_s=rate, pairs=())
+        records.append(load(RunWriter(tmp_path / str(rate)).write(make_run(neighbour=neighbour))))
+    assert same_work(records[1], records[1])
+    assert not same_work(records[1], records[2])
+    told = "what ran beside: uploads at 5/s against uploads at 20/s"
+    assert plan_changes(records[1], records[2]) == told
 
 
 def test_in_what_jobs_of_fio_differ_is_named_by_job_and_option(tmp_path: Path) -> None:

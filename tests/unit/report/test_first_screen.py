@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.run import StatedThreshold
 from replayer.report.comparing import compare
 from replayer.report.composition import compose
@@ -105,6 +106,15 @@ def test_a_client_that_others_kept_busy_decides_nothing(tmp_path: Path) -> None:
     assert text.startswith("INCONCLUSIVE")
     assert "(exit code 4)" in text.splitlines()[0]
     assert "  because     the client was saturated by other programs" in text
+
+
+def test_a_neighbour_is_no_other_program(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("page", [10**6] * 40, "0/0")
+    neighbour = Neighbour(name="uploads", scenario="uploads", rate_per_s=None, pairs=())
+    document = compose(load(writer.write(make_run(health=BUSY, neighbour=neighbour))))
+    says = "cannot be decided here: the neighbour and other programs used 90 % of the CPUs"
+    assert document.answer == (says,)
 
 
 @pytest.mark.parametrize(("times", "is_told"), [(1.5, False), (6.0, True)])

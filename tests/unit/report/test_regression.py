@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from replayer.errors import ReplayerError
+from replayer.measure.neighbour import Neighbour
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.summarise import summarise
 from replayer.report.regression import KeptRun, check_kept_run, judged_against
@@ -104,6 +105,18 @@ def test_a_kept_run_of_other_work_is_refused_at_once(tmp_path: Path) -> None:
     check_kept_run(KeptRun("v1", kept), {"name": "pages", "stop": {"duration_ns": 5}}, ("disk",))
     with pytest.raises(ReplayerError, match="ran pages with other work"):
         check_kept_run(KeptRun("v1", kept), {"name": "pages", "users": 9}, ("disk",))
+
+
+def test_a_kept_run_beside_another_neighbour_is_refused(tmp_path: Path) -> None:
+    plan, kept = {"name": "pages"}, write_run(tmp_path / "kept")
+    with pytest.raises(ReplayerError, match="kept had no neighbour beside it, not uploads at 20"):
+        check_kept_run(KeptRun("v1", kept), plan, ("disk",), "uploads at 20/s")
+    neighbour = Neighbour(name="uploads", scenario="uploads", rate_per_s=5.0, pairs=())
+    run = load_run(kept).run.model_copy(update={"neighbour": neighbour})
+    (kept / "run.json").write_text(run.model_dump_json())
+    check_kept_run(KeptRun("v1", kept), plan, ("disk",), "uploads at 5/s")
+    with pytest.raises(ReplayerError, match="kept had uploads at 5/s beside it, not no neighbour"):
+        check_kept_run(KeptRun("v1", kept), plan, ("disk",))
 
 
 def test_targets_of_other_names_are_refused_where_there_are_several(tmp_path: Path) -> None:
