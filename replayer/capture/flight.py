@@ -11,6 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -218,16 +219,36 @@ class FlightRecorder:
             f"write a trace with: replayer capture --dump, or kill -USR1 {os.getpid()}; "
             "Ctrl-C writes one and ends"
         )
+        with suppress(OSError):
+            if short := self._shortage():
+                say(f"warning: {short}")
+
+    def _shortage(self) -> str | None:
+        """Say that the disk has too little room for a trace; None: it has enough."""
+        place, needed = self._plan.target.parent, RESERVE_BYTES + self._plan.order.limit_bytes
+        room = free_bytes(place)
+        if room >= needed:
+            return None
+        return (
+            f"{place}: has {format_bytes(room)} free, and a trace asks for {format_bytes(needed)}: "
+            "make room, or give a smaller --limit"
+        )
 
     def _record(self, door: DumpDoor, inbox: Inbox) -> None:
+        has_failed = False
         while True:
             notice = inbox.wait(TICK_SECONDS)
             state: _FlightProgress = json.loads(self._recording.watch())
             self._tell(state)
             if notice is not None and notice.signal != signal.SIGUSR1:
-                self._write("end of the recording", None)
-                return
-            if notice is not None:
+                code = self._writer.code
+                is_kept = self._write("end of the recording", None)
+                if is_kept or has_failed or notice.signal != signal.SIGINT:
+                    return
+                has_failed, self._writer.code = True, code
+                say("what is kept is still in memory: make room, and press Ctrl-C once more")
+                inbox.go_on()
+            if notice is not None and notice.signal == signal.SIGUSR1:
                 self._write("signal", None)
             while (asking := door.take()) is not None:
                 self._write("--dump", asking)
@@ -258,8 +279,8 @@ class FlightRecorder:
         if self._by_limit == MOST_BY_LIMIT:
             say(f"--when has made {MOST_BY_LIMIT} traces, and makes no more")
 
-    def _write(self, reason: str, asking: Asking | None) -> None:
-        """Write what is kept to the disk, and have a trace made of it."""
+    def _write(self, reason: str, asking: Asking | None) -> bool:
+        """Write what is kept to the disk, and have a trace made of it; False: that failed."""
         self._progress.clear()
         try:
             dump = self._dump(reason, asking)
@@ -268,13 +289,14 @@ class FlightRecorder:
             say(f"error: no trace was written: {error}")
             if asking is not None:
                 asking.answer(f"no trace was written: {error}", is_done=False)
-            return
+            return False
         kept = format_about(dump.flight.kept_ns / 1e9)
         say(f"{reason}: writing the last {kept} as {dump.target}")
         for call in dump.flight.pending:
             if call.lasted_ns >= self._pending_ns and self._is_of_root(call):
                 say(f"  not returned: {_described(call)}")
         self._writer.put(dump)
+        return True
 
     def _is_of_root(self, call: SlowCall) -> bool:
         path = call.path
@@ -289,9 +311,8 @@ class FlightRecorder:
     def _dump(self, reason: str, asking: Asking | None) -> Dump:
         if len(self._writer.waiting) >= MOST_WAITING:
             raise OutsideError(f"{MOST_WAITING} earlier ones are still being made")
-        room = free_bytes(self._plan.target.parent)
-        if room < RESERVE_BYTES + self._plan.order.limit_bytes:
-            raise OutsideError(f"{self._plan.target.parent}: has too little free space")
+        if short := self._shortage():
+            raise OutsideError(short)
         target = self._free_name()
         staging = make_staging(target, self._plan.roots)
         try:

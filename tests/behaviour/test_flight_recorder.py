@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from replayer.supervisor import ECHO_S
 from tests.behaviour.probed import load, needs_probe, until
 from tests.behaviour.shell import Done, Shell
 from tests.processes import children_of, is_there
@@ -125,7 +126,7 @@ def recorded(shell: Shell, *words: str) -> Iterator[Flight]:
 
 
 def replays_as_recorded(shell: Shell, trace: str) -> Done:
-    target = shell.target(f"for-{trace}")
+    target = shell.target(f"for-{Path(trace).name}")
     done = shell.run("replay", trace, "--target", target, "--pace", "asap", "--rounds", "1")
     assert done.code in (0, 4), done.err  # 4: the machine was too busy to judge times
     assert "100 % as recorded, 0 diverged" in done.out
@@ -150,6 +151,24 @@ def test_a_signal_writes_the_last_seconds_and_the_recording_goes_on(shell: Shell
     assert first["flight"]["reason"] == "signal"
     assert 2e9 <= first["flight"]["kept_ns"] < 6e9
     assert not list(shell.home.glob(".trace*"))
+
+
+def test_a_full_disk_is_told_at_once_and_what_is_kept_waits_for_room(shell: Shell) -> None:
+    small = shell.home / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1500k", "none", small], check=True)
+    try:
+        with recorded(shell, "-o", "small/trace") as flight:
+            assert "warning: " in flight.said
+            assert "small: has 1.53 MB free, and a trace asks for 524 MB" in flight.said
+            flight.process.send_signal(signal.SIGINT)
+            flight.wait_for("still in memory: make room, and press Ctrl-C once more")
+            subprocess.run(["mount", "-o", "remount,size=1g", small], check=True)
+            time.sleep(2 * ECHO_S)  # the same signal once more at once is the first one's echo
+            assert flight.end() == 0, flight.said
+            replays_as_recorded(shell, "small/trace")
+    finally:
+        subprocess.run(["umount", small], check=True)
 
 
 def test_dump_finds_the_recorder_and_prints_the_trace(shell: Shell) -> None:
