@@ -15,6 +15,7 @@ is cut to 4 KiB then · any other: the truth. Nothing is cached.
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -34,7 +35,7 @@ class Lying(Faulty):  # type: ignore[misc,unused-ignore] # of an untyped package
         self._writes: dict[str, int] = {}
         self._closed: dict[str, int] = {}
 
-    def _suffer(self, op: str) -> None:
+    def _suffer(self, op: str, arguments: tuple[Any, ...]) -> None:
         """Every call is made."""
 
     def write(self, path: str, content: bytes, offset: int, handle: int) -> int:
