@@ -375,7 +375,8 @@ def test_a_target_whose_folder_is_deleted_under_the_run_fails_its_calls(
     scene = make_scene(home / "shell", tmp_path / "mount")
     scene.begin("tiny.yaml", "-t", "2s")
     scene.wait_until_measuring()
-    call("rm", "-rf", scene.folder)
+    # Its users go on to make files there until their folder is gone.
+    call("sh", "-c", 'until rm -rf "$0"; do :; done', scene.folder)
     scene.happens()
     ending = scene.end()
     assert ending.outcomes == {"ENOENT"}, ending.said
