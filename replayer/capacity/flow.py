@@ -23,6 +23,7 @@ from replayer.measure.record import RunRecord
 from replayer.measure.summarise import summarise
 from replayer.measure.summary import WAITS, RoundSummary, TransactionSummary
 from replayer.measure.units import format_about, format_share
+from replayer.paths import replace_content
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.neighbour import CheckedNeighbour
 from replayer.run.neighbour_process import NeighbourError, NeighbourProcess, NeighbourTerms
@@ -60,9 +61,6 @@ def find_capacities(order: CapacityOrder) -> list[Found]:
     finally:
         flow.clean()
         flow.interruption.unwatch()
-    for one in found:
-        if flow.interruption.level > Level.NONE and not one.points and one.failure is None:
-            one.failure = "interrupted before its first trial ended"
     return found
 
 
@@ -103,6 +101,9 @@ class _Flow:
         for one, trial in self._turns():
             self._try(one, trial)
             self._keep(goes_on=True)
+        for one in self._found:
+            if self.interruption.level > Level.NONE and not one.points and one.failure is None:
+                one.failure = "interrupted before its first trial ended"
         self._keep(goes_on=False)
 
     def _keep(self, *, goes_on: bool) -> None:
@@ -112,9 +113,7 @@ class _Flow:
         document = json.dumps(document_of(self._order, self._found), indent=2)
         page = render_page(self._order, self._found)
         for name, text in (("capacity.json", document), ("capacity.html", page)):
-            new = self._order.output / f".{name}"
-            new.write_text(text)
-            new.replace(self._order.output / name)
+            replace_content(self._order.output / name, text.encode())
 
     def _turns(self) -> Iterator[tuple[Found, Trial]]:
         number, goes_on = 0, True

@@ -15,14 +15,13 @@ from typing import Literal, Protocol, TypedDict
 
 from replayer import _native
 from replayer.capture.calibration import Calibration, measure_probe
-from replayer.capture.ending import CommandEnder, Watch, passed_on, wait_for_end
+from replayer.capture.ending import CommandEnder, Watch, status_of, wait_for_end
 from replayer.capture.processes import ProcessState, families_of, has_ended, is_running, read_state
 from replayer.capture.progress import Progress, say
 from replayer.capture.recorder import Recorded
 from replayer.capture.refusal import LostLogError, TracerError
 from replayer.capture.signals import Inbox, Notice
 from replayer.capture.staging import RESERVE_BYTES, free_bytes
-from replayer.supervisor import EXIT_INTERRUPTED
 
 __all__ = ["RING_BYTES", "EbpfRecorder", "attach_families", "close_probes", "refusal_of"]
 
@@ -300,7 +299,7 @@ class EbpfRecorder:
         watch = Watch(self.log, inbox, progress)
         wait_for_end(lambda: has_ended(child) and not self.log.live(), watch, ender)
         ended, told = os.waitpid(child, os.WNOHANG)
-        status = passed_on(os.waitstatus_to_exitcode(told)) if ended else EXIT_INTERRUPTED
+        status = status_of(os.waitstatus_to_exitcode(told) if ended else None)
         self._finish(status, remarks)
         return Recorded(
             status,

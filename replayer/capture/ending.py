@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen
 from typing import Protocol
 
 from replayer.capture.processes import hangs, is_running
@@ -92,9 +91,8 @@ def passed_on(status: int) -> int:
     return status if status >= 0 else _BY_SIGNAL - status
 
 
-def status_of(process: Popen[bytes]) -> int:
-    """Return the exit status to pass on; of one that has not ended, that it was left."""
-    status = process.poll()
+def status_of(status: int | None) -> int:
+    """Return the exit status to pass on; of what has not ended (None), that it was left."""
     return EXIT_INTERRUPTED if status is None else passed_on(status)
 
 

@@ -24,7 +24,7 @@ from replayer.capture.order import FlightOrder
 from replayer.capture.processes import ProcessState, read_at, share_table
 from replayer.capture.progress import Progress, say
 from replayer.capture.sidecar import FlightState, SlowCall, TimeState
-from replayer.capture.signals import Inbox
+from replayer.capture.signals import Inbox, Notice
 from replayer.capture.staging import RESERVE_BYTES, Staging, free_bytes, make_staging
 from replayer.errors import OutsideError, ReplayerError, exit_code_of
 from replayer.measure.units import format_about, format_bytes, format_time_ns
@@ -193,6 +193,7 @@ class FlightRecorder:
         self._lost = 0
         self._by_limit = 0
         self._silent_until_ns = 0
+        self._has_failed = False
 
     def fly(self) -> int:
         """Record until somebody ends it or nobody is left; return the exit status."""
@@ -235,21 +236,14 @@ class FlightRecorder:
         )
 
     def _record(self, door: DumpDoor, inbox: Inbox) -> None:
-        has_failed = False
         while True:
             notice = inbox.wait(TICK_SECONDS)
             state: _FlightProgress = json.loads(self._recording.watch())
             self._tell(state)
-            if notice is not None and notice.signal != signal.SIGUSR1:
-                code = self._writer.code
-                is_kept = self._write("end of the recording", None)
-                if is_kept or has_failed or notice.signal != signal.SIGINT:
-                    return
-                has_failed, self._writer.code = True, code
-                say("what is kept is still in memory: make room, and press Ctrl-C once more")
-                inbox.go_on()
             if notice is not None and notice.signal == signal.SIGUSR1:
                 self._write("signal", None)
+            elif notice is not None and self._ends(notice, inbox):
+                return
             while (asking := door.take()) is not None:
                 self._write("--dump", asking)
             self._look_at([SlowCall(**call) for call in state["slow"]])
@@ -257,6 +251,17 @@ class FlightRecorder:
                 say("the recorded processes have ended")
                 self._write("end of the recorded processes", None)
                 return
+
+    def _ends(self, notice: Notice, inbox: Inbox) -> bool:
+        """Write the last trace; False at a first Ctrl-C that found no room for it."""
+        code = self._writer.code
+        is_kept = self._write("end of the recording", None)
+        if is_kept or self._has_failed or notice.signal != signal.SIGINT:
+            return True
+        self._has_failed, self._writer.code = True, code
+        say("what is kept is still in memory: make room, and press Ctrl-C once more")
+        inbox.go_on()
+        return False
 
     def _tell(self, state: _FlightProgress) -> None:
         if state["lost"] > self._lost:

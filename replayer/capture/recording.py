@@ -99,7 +99,8 @@ def record_command(words: Sequence[str], watch: StraceWatch) -> Recorded:
     wait_for_end(lambda: has_ended(strace.pid), watch, CommandEnder(family, watch.log, remarks))
     # Strace is the command's parent, and is itself known as long as nobody has waited for it.
     user_ns = computed_below(strace.pid)
-    status, passed = strace.poll(), status_of(strace)
+    status = strace.poll()
+    passed = status_of(status)
     if _is_lost(watch.log):
         say(f"the command ended with exit status {passed}")
         raise LostLogError(watch.log.path, watch.log.reason)

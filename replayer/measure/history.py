@@ -43,8 +43,14 @@ def list_runs(folder: Path = PARENT, most: int = MOST_RUNS) -> list[PastRun]:
 
 def run_names(folder: Path = PARENT) -> list[str]:
     """Return the names of the runs in a folder, newest first; none where it cannot be listed."""
+    return names_with(folder, "run.json")
+
+
+def names_with(folder: Path, document: str) -> list[str]:
+    """Return the names of the folders in a folder that hold a document, the last ones first."""
     try:
-        return sorted((each.name for each in folder.iterdir() if _is_run(each)), reverse=True)
+        found = (each.name for each in folder.iterdir() if _holds(each, document))
+        return sorted(found, reverse=True)
     except OSError:
         return []
 
@@ -132,10 +138,10 @@ def keep_run(name: str, path: Path, folder: Path = PARENT) -> Path | None:
     return before
 
 
-def _is_run(folder: Path) -> bool:
-    """Whether a folder is a run's; those of others may not let themselves be looked into."""
+def _holds(folder: Path, document: str) -> bool:
+    """Whether a folder holds a document; those of others may not let themselves be looked into."""
     try:
-        return not is_link(folder) and is_folder(folder) and is_file(folder / "run.json")
+        return not is_link(folder) and is_folder(folder) and is_file(folder / document)
     except UnaskablePathError:
         return False
 

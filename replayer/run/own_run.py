@@ -37,18 +37,24 @@ class OwnRun:
     @property
     def failure(self) -> tuple[str, str]:
         """Why it ended, in its own words, and what to do about it; empty where it has said none."""
-        return split_failure(_said(self.folder).read_text(errors="replace"))
+        return split_failure(said_beside(self.folder).read_text(errors="replace"))
 
 
 def start_run(words: Sequence[str], folder: Path) -> OwnRun:
-    """Start a run whose folder that is to be; what it says goes to a file beside it."""
+    """Start a run whose folder that is to be."""
+    return start_heard([*words, "--yes", "--quiet"], folder)
+
+
+def start_heard(words: Sequence[str], folder: Path) -> OwnRun:
+    """Start a command whose folder that is to be; what it says goes to a file beside it."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with _said(folder).open("wb") as said:
-        process = start_ourselves([*words, "--yes", "--quiet", "-o", str(folder)], said.fileno())
+    with said_beside(folder).open("wb") as said:
+        process = start_ourselves([*words, "-o", str(folder)], said.fileno())
     return OwnRun(process, folder)
 
 
-def _said(folder: Path) -> Path:
+def said_beside(folder: Path) -> Path:
+    """Return the file of what a command has said."""
     return folder.with_suffix(".txt")
 
 

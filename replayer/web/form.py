@@ -132,8 +132,7 @@ class RunForm:
             ReplayerError: A limit or a time is wrong.
         """
         _refuse_foreign(sent, SEARCHES)
-        choices = {choice.name: choice for choice in self.choices if choice.source is not None}
-        chosen = choices[_pick(sent, "scenario", list(choices))]
+        chosen = self._chosen(sent)
         limits = [line.strip() for line in _one(sent, "limits").splitlines() if line.strip()]
         if not 1 <= len(limits) <= MOST_LIMITS:
             raise ReplayerError(f"limits: must name 1 to {MOST_LIMITS}, got {len(limits)}")
@@ -152,13 +151,16 @@ class RunForm:
         ]
 
     def _settings(self, sent: Mapping[str, Sequence[str]]) -> Settings:
-        choices = {choice.name: choice for choice in self.choices}
-        chosen = choices[_pick(sent, "scenario", list(choices))]
+        chosen = self._chosen(sent)
         cache = _pick(sent, "cache", CACHES)
         pace = _pick(sent, "pace", self._paces())
         settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
         changes = () if chosen.source is None else (*chosen.changes, *PACES[pace])
         return replace(settings, scenario=chosen.source, replay=None, changes=changes)
+
+    def _chosen(self, sent: Mapping[str, Sequence[str]]) -> Choice:
+        choices = {choice.name: choice for choice in self.choices}
+        return choices[_pick(sent, "scenario", list(choices))]
 
     def _paces(self) -> list[str]:
         """Return what the form offers; tasks of a locustfile alone wait as they say themselves."""

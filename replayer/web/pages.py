@@ -120,7 +120,7 @@ def describe_now(control: RunControl) -> dict[str, Any]:
         "state": control.state,
         "run": run,
         "outlook": target_warnings,
-        "search": search.words[1] if search is not None and control.searches.goes_on else None,
+        "search": search.scenario if search is not None and control.searches.goes_on else None,
     }
 
 

@@ -6,7 +6,6 @@ What is known so far stands in the folder of the search, as a document and as a 
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,9 +16,10 @@ from typing import Any
 import gevent
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.measure.history import names_with
 from replayer.measure.runfolder import PARENT
-from replayer.paths import UnaskablePathError, is_file, is_folder, is_link
-from replayer.run.own_command import split_failure, start_ourselves
+from replayer.run.own_command import split_failure
+from replayer.run.own_run import OwnRun, said_beside, start_heard
 from replayer.web.form import RunForm
 
 DOCUMENT = "capacity.json"
@@ -42,20 +42,19 @@ def folder_of(form: RunForm) -> Path:
 class Search:
     """A search that goes on, or has ended."""
 
-    folder: Path
-    words: Sequence[str]
-    process: subprocess.Popen[bytes]
+    run: OwnRun
+    scenario: str
     asked_to_end: int = 0
     """How often somebody has."""
 
     @property
     def code(self) -> int | None:
         """Its exit code; None while it goes on."""
-        return self.process.poll()
+        return self.run.process.poll()
 
     def said(self) -> str:
         """Return the end of what it has said."""
-        with suppress(OSError), self.folder.with_suffix(".txt").open("rb") as file:
+        with suppress(OSError), said_beside(self.run.folder).open("rb") as file:
             file.seek(max(file.seek(0, os.SEEK_END) - MOST_SAID_BYTES, 0))
             return file.read().decode(errors="replace")
         return ""
@@ -64,21 +63,21 @@ class Search:
         """Ask it to end, as Ctrl-C does: twice ends it at once."""
         if self.code is None:
             self.asked_to_end += 1
-            self.process.send_signal(signal.SIGINT)
+            self.run.process.send_signal(signal.SIGINT)
 
     def describe(self) -> dict[str, Any]:
         """Return how it stands, as JSON."""
         code, said = self.code, self.said()
         failure, hint = ("", "") if code is None or code in ENDED else split_failure(said)
         return {
-            "name": self.folder.name,
-            "scenario": self.words[1],
+            "name": self.run.folder.name,
+            "scenario": self.scenario,
             "goes_on": code is None,
             "is_ending": self.asked_to_end > 0,
             "failure": failure if code in ENDED or code is None else failure or f"exit code {code}",
             "hint": hint,
             "said": [line for line in said.splitlines() if line][-8:],
-            "document": read_document(self.folder),
+            "document": read_document(self.run.folder),
         }
 
 
@@ -105,13 +104,11 @@ class Searches:
             raise ReplayerError(message, hint="stop it first")
         folder = self.folder / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with folder.with_suffix(".txt").open("xb") as said:
-                process = start_ourselves([*words, "-o", str(folder)], said.fileno())
+            run = start_heard(words, folder)
         except OSError as error:
             message = f"{folder}: cannot be written: {error.strerror or error}"
             raise ReplayerError(message) from error
-        self.latest = Search(folder, words, process)
+        self.latest = Search(run, words[1])
 
     def stop(self) -> None:
         """Ask the one that goes on to end; what is known so far is kept."""
@@ -135,17 +132,7 @@ def list_searches(folder: Path) -> list[tuple[str, dict[str, Any]]]:
 
 def search_names(folder: Path) -> list[str]:
     """Return the names of the searches in a folder, newest first; none if it cannot be listed."""
-    try:
-        return sorted((each.name for each in folder.iterdir() if _is_search(each)), reverse=True)
-    except OSError:
-        return []
-
-
-def _is_search(folder: Path) -> bool:
-    try:
-        return not is_link(folder) and is_folder(folder) and is_file(folder / DOCUMENT)
-    except UnaskablePathError:
-        return False
+    return names_with(folder, DOCUMENT)
 
 
 def read_document(folder: Path) -> dict[str, Any] | None:
