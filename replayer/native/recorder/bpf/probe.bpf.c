@@ -108,7 +108,6 @@ int on_return(u64 *ctx)
 
 	if (!s)
 		return 0;
-	now = bpf_ktime_get_ns();
 	if (s->nr < 0) {
 		/* Attached to while it was in a call, of which all is there but the begin, or a filter (seccomp) answered for the kernel. */
 		u64 nr = regs->orig_ax;
@@ -124,9 +123,10 @@ int on_return(u64 *ctx)
 		if (!was_entered && shapes[nr].filter) /* it is not meant */
 			return 0;
 		take_args(s, regs, nr);
-		s->start_ns = now;
+		s->start_ns = bpf_ktime_get_ns();
 		flags = was_entered ? BEGUN_BEFORE : 0;
 	}
+	now = bpf_ktime_get_ns();
 	if ((u32)s->nr < MOST_CALLS && shapes[s->nr].filter == MAPS_FILE && (s64)ctx[1] > 0)
 		note_mapping(task, s->args[MAPS_FROM]);
 	if (s->nr == NR_IO_SUBMIT) /* those that it did not take */

@@ -213,6 +213,7 @@ impl Drop for Recorder {
         let _ = self.finish();
     }
 }
+
 /// Make so many calls that follow each other at once: what lies between two of them in a recording is the recorder's.
 ///
 /// # Errors
