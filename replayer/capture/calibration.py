@@ -100,7 +100,8 @@ def measure_probe(
     try:
         with recording as arm:
             arm()
-            _run([sys.executable, "-c", calls])
+            # -P: a folder "replayer" where the user is, such as this project's, is not the program.
+            _run([sys.executable, "-P", "-c", calls])
         with translated():
             found = _native.gap_cost(log)
     except TraceError:

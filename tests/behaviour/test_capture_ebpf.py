@@ -38,6 +38,16 @@ def test_a_command_is_recorded_with_its_children_and_replays_as_recorded(shell: 
     assert "100 % as recorded, 0 diverged" in replayed.out
 
 
+def test_a_folder_of_the_programs_name_is_not_taken_for_the_program(shell: Shell) -> None:
+    (shell.home / "replayer").mkdir()
+    (shell.home / "replayer/__init__.py").write_text("raise SystemExit('another program')")
+    (shell.home / "root").mkdir()
+    assert capture(shell, "--", "touch", "root/one").code == 0
+    calibration = load(shell)["calibration"]
+    assert calibration["gap_ns"] > 0
+    assert "measured before the recording" in calibration["method"]
+
+
 def test_a_record_takes_at_most_110_bytes(shell: Shell) -> None:
     subprocess.run(["sh", "-c", TREE], cwd=shell.home, check=True)
     assert capture(shell, "--", "cp", "-a", "root/a", "root/copy").code == 0
