@@ -24,6 +24,8 @@ class ProbedCall(NamedTuple):
     result: int
     start_ns: int
     duration_ns: int
+    probe_ns: int
+    """What the probe itself took of the time since the task's last call."""
     data: bytes
     """Numbers, then paths."""
 
@@ -38,8 +40,8 @@ def probed_calls(log: Path) -> Iterator[ProbedCall]:
     """Yield the calls of a compressed log, those of each task in their order."""
     names, text, at = _names(), lzma.decompress(log.read_bytes()), HEAD_BYTES
     while at < len(text):
-        size, number, kind, *_, task, _, _, start, took, result, _, _ = RECORD.unpack_from(text, at)
+        size, number, kind, *_, task, _, _, start, took, result, own, _ = RECORD.unpack_from(text, at)
         if kind == CALL:
             data = text[at + RECORD.size : at + size]
-            yield ProbedCall(task, names[number], result, start, took, data)
+            yield ProbedCall(task, names[number], result, start, took, own, data)
         at += size
