@@ -11,7 +11,7 @@ from typing import NamedTuple
 __all__ = ["ProbedCall", "probed_calls"]
 
 HEAD_BYTES = 16
-RECORD = struct.Struct("<HHBBBBIHHQQqII")
+RECORD = struct.Struct("<HHBBBBIHHQQqI4x")
 CALL = 0
 NUMBER = re.compile(r"^#define __NR_(\w+) (\d+)$", re.MULTILINE)
 
@@ -40,7 +40,7 @@ def probed_calls(log: Path) -> Iterator[ProbedCall]:
     """Yield the calls of a compressed log, those of each task in their order."""
     names, text, at = _names(), lzma.decompress(log.read_bytes()), HEAD_BYTES
     while at < len(text):
-        size, number, kind, *_, task, _, _, start, took, result, own, _ = RECORD.unpack_from(text, at)
+        size, number, kind, *_, task, _, _, start, took, result, own = RECORD.unpack_from(text, at)
         if kind == CALL:
             data = text[at + RECORD.size : at + size]
             yield ProbedCall(task, names[number], result, start, took, own, data)

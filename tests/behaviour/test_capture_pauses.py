@@ -25,9 +25,9 @@ def test_times_between_calls_are_right_to_a_microsecond(shell: Shell) -> None:
     reads = [
         call for call in probed_calls(shell.home / "trace/raw/log.bpf.xz") if call.name == "pread64"
     ][-TURNS - 1 :]  # the loader has some, too
-    calibration = load(shell)["calibration"]
+    rest_ns = load(shell)["calibration"]["gap_ns"]
     found = [
-        after.start_ns - before.start_ns - before.duration_ns - after.probe_ns - calibration["gap_ns"]
+        after.start_ns - before.start_ns - before.duration_ns - after.probe_ns - rest_ns
         for before, after in pairwise(reads)
     ]
     added = defaultdict(list)
