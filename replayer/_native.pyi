@@ -555,7 +555,7 @@ def trace_check_order(trace: str, log: str) -> str:
     """
 
 def make_quick_calls(count: int) -> None: ...  # that follow each other at once (OSError)
-def gap_cost(log: Path) -> tuple[int, int, int] | None: ...  # gaps; medians in ns: untold, told
+def gap_cost(log: Path) -> tuple[int, int, int] | None: ...  # gaps; ns: untold, told
 def trace_formats() -> list[str]: ...  # names of those that logs can be imported from
 def trace_is_applicable(name: str, head: bytes) -> str:
     """``yes``, ``no`` or ``need more`` of a format and a beginning; ValueError: (message, hint)."""

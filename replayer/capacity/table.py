@@ -23,6 +23,7 @@ __all__ = ["answer_of", "prices_of", "render_capacities", "rows_of", "titles_of"
 _TITLES = (("done", 5), ("p50", 3), ("p95", 7), ("p99", 4), ("lag p99", 2), ("limits", 8))
 """Of what was measured at a load. Where there is no room, what is needed least is left out."""
 _CREDITS = (("credits last", 6),)
+MORE_WORKERS = 4  # chosen: an example from which other numbers follow
 
 
 def render_capacities(order: CapacityOrder, found: Sequence[Found], style: Style) -> str:
@@ -116,8 +117,11 @@ def _bounds(order: CapacityOrder, one: Found) -> Iterator[str]:
     elif one.failure is None:
         seconds = order.seconds(order.load.first, is_bracketed=False)
         yield f"not known: the budget has no time for one trial of {format_about(seconds)}"
-    if one.ran_out:
-        yield "use a larger machine, or workers on others: each carries about as much"
+    if one.ran_out and held:
+        load = unit.written(MORE_WORKERS * max(held))
+        yield f"{MORE_WORKERS} times as many workers would do for about {load} (--master)"
+    elif one.ran_out:
+        yield "use a larger machine"
 
 
 def _credits(order: CapacityOrder, one: Found, bucket: Bucket, burst: Interval) -> Iterator[str]:

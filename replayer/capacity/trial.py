@@ -33,6 +33,7 @@ from replayer.run.targets import NamedTarget
 __all__ = ["EndedTrial", "Trial", "run_trial", "served_in"]
 
 POLL_S = 0.1
+BACK_WITHIN_S = 60  # chosen: workers of the trial before say hello each second
 LOOK_S = 2.0  # chosen: reading a run that goes on takes its client 20 ms
 
 
@@ -89,10 +90,18 @@ def _words(order: CapacityOrder, trial: Trial) -> list[str]:
     return [
         *(_scenario(order, trial) if order.requests is None else _requests(order, trial)),
         *("-u", str(users), "-t", f"{trial.seconds}s", "--rounds", "1", "--cache", "warm"),
-        *place_words(trial.target.name, trial.target.written, trial.kept),
+        *_place(trial),
         *(word for goal in order.goals for word in ("--threshold", goal.text)),
         *order.words,
     ]
+
+
+def _place(trial: Trial) -> tuple[str, ...]:
+    target = trial.target
+    if not target.paths:
+        back = () if trial.number == 1 else ("--expect-workers-max-wait", str(BACK_WITHIN_S))
+        return "--target", target.name, *back
+    return place_words(target.name, target.written, trial.kept)
 
 
 def _scenario(order: CapacityOrder, trial: Trial) -> Iterator[str]:

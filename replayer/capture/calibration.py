@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -24,10 +24,13 @@ from replayer import _native
 from replayer.trace.errors import TraceError, translated
 from replayer.trace.importing import Probed
 
-__all__ = ["Calibration", "measure_probe", "measure_tracer"]
+__all__ = ["Calibration", "as_recorded", "measure_probe", "measure_tracer"]
 
 COPIES = 1000  # chosen: each is a read and a write; under strace they take about 50 ms
 PROBE_CALLS = 20_000  # chosen: about 20 ms
+SAME_MACHINE = 2.0
+"""Chosen: so many times as fast or slow may a machine be some seconds later. What differs more is
+no cost of the recorder: the program computes between all of its calls."""
 FEWEST = 100  # chosen: fewer pairs of lines prove nothing
 LONGEST_SECONDS = 5.0
 LOW = 0.05  # the quantile of the shortest times that the importer takes, too
@@ -102,10 +105,7 @@ def measure_probe(
             arm()
             # -P: a folder "replayer" where the user is, such as this project's, is not the program.
             _run([sys.executable, "-P", "-c", calls])
-        with translated():
-            found = _native.gap_cost(log)
-    except TraceError:
-        return None
+        found = _gap_cost(log)
     finally:
         log.unlink(missing_ok=True)
     if found is None:
@@ -116,9 +116,36 @@ def measure_probe(
         gap_ns=gap_ns,
         spread=1000,
         method=f"what lay between {count:,} calls that follow each other at once, measured before "
-        f"the recording: the median is {gap_ns + told_ns} ns. Of that the recorder tells {told_ns} "
-        "ns itself; what it tells is taken off each time, too",
+        f"the recording: {gap_ns + told_ns} ns. Of that the recorder tells {told_ns} ns itself; "
+        "what it tells is taken off each time, too",
     )
+
+
+def as_recorded(measured: Calibration, log: Path) -> Calibration:
+    """Return what the probe added while it recorded: this machine may have been faster or slower.
+
+    Args:
+        measured: What it added before.
+        log: The recording.
+    """
+    found = _gap_cost(log)
+    if found is None:
+        return measured
+    _, gap_ns, _ = found
+    if not measured.gap_ns / SAME_MACHINE <= gap_ns <= measured.gap_ns * SAME_MACHINE:
+        return measured
+    told = (
+        f"{measured.method}. Calls of the recording that follow each other at once show {gap_ns} ns"
+    )
+    return replace(measured, gap_ns=gap_ns, method=f"{told} besides, which stand for them all")
+
+
+def _gap_cost(log: Path) -> tuple[int, int, int] | None:
+    try:
+        with translated():
+            return _native.gap_cost(log)
+    except TraceError:
+        return None
 
 
 def _run(words: Sequence[str]) -> str:

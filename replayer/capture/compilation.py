@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replayer.capture.calibration import Calibration
+from replayer.capture.calibration import Calibration, as_recorded
 from replayer.capture.order import RawLog
 from replayer.capture.processes import Descriptor, ProcessState
 from replayer.capture.progress import Progress
@@ -94,6 +94,8 @@ def compile_trace(
 
 def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     measured, known = compilation.calibration, compilation.known
+    if measured is not None and compilation.log_format == "bpf":
+        measured = as_recorded(measured, staging.probe_log)
     return ImportOptions(
         roots=[root.absolute for root in known.roots],
         aliases=known.aliases,

@@ -29,7 +29,12 @@ class Staging:
     @property
     def logs(self) -> list[Path]:
         """What recorders write, each its own, of which there is one."""
-        return [self.folder / "log.strace", self.folder / "log.bpf"]
+        return [self.folder / "log.strace", self.probe_log]
+
+    @property
+    def probe_log(self) -> Path:
+        """What the eBPF probe has recorded."""
+        return self.folder / "log.bpf"
 
     @property
     def prelude(self) -> Path:

@@ -4,6 +4,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -18,9 +20,17 @@ from replayer.report.cost import load_prices
 from replayer.report.forms import write_new
 from replayer.report.style import Style
 from replayer.run.neighbour import check_neighbour, read_neighbour
-from replayer.run.options import add_mount_option, add_set_option, read_percentage, read_run_time
+from replayer.run.options import (
+    add_locust_options,
+    add_mount_option,
+    add_set_option,
+    locust_words,
+    read_percentage,
+    read_run_time,
+)
 from replayer.run.own_command import FIRST_THREADS
-from replayer.run.targets import parse_targets
+from replayer.run.roles import LOCUSTS, OF_WORKERS
+from replayer.run.targets import NamedTarget, parse_targets
 from replayer.run.watchdog import check_targets
 from replayer.scenario.loading import load_scenario
 from replayer.scenario.model import Scenario
@@ -28,6 +38,7 @@ from replayer.verdict.threshold import parse_threshold
 
 PARENT = Path("replayer-capacities")
 PRECISIONS = (0.01, 0.5)
+FLEET = {name: told for name, told in LOCUSTS.items() if name not in OF_WORKERS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,12 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "LABEL=WEIGHT to change their shares (default: all, as often as recorded)",
     )
     parser.add_argument(
-        "--processes",
-        type=int,
-        metavar="N",
-        help="number of worker processes on this machine (-1: one for each CPU)",
-    )
-    parser.add_argument(
         "--neighbour",
         type=read_neighbour,
         metavar="SCENARIO[@RATE]",
@@ -67,6 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_search_arguments(parser)
     _add_result_arguments(parser)
+    add_locust_options(parser.add_argument_group("several processes or machines"), FLEET)
 
 
 def _add_search_arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,8 +157,7 @@ def _order(arguments: argparse.Namespace) -> CapacityOrder:
     goals = goals_of(thresholds)
     if arguments.requests is None:
         _refuse_roles(load_scenario(arguments.scenario, arguments.changes))
-    targets = parse_targets(arguments.target)
-    check_targets(targets)
+    targets = _targets(arguments)
     output = arguments.output or PARENT / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     for option, path in (("-o", output), ("--html", arguments.html)):
         if path is not None and path.exists():
@@ -174,6 +179,26 @@ def _order(arguments: argparse.Namespace) -> CapacityOrder:
     )
 
 
+def _targets(arguments: argparse.Namespace) -> Sequence[NamedTarget]:
+    """Return the targets; a master has their names alone.
+
+    Raises:
+        ReplayerError: They cannot be meant, or used.
+    """
+    if not arguments.master:
+        targets = parse_targets(arguments.target)
+        check_targets(targets)
+        return targets
+    for word in arguments.target:
+        if "=" in word or "/" in word:
+            message = f"--target {word}: a master uses no target, its workers have the paths"
+            raise ReplayerError(message, hint="give the name alone, such as --target share")
+    if arguments.neighbour is not None:
+        message = "--neighbour needs the targets on this machine"
+        raise ReplayerError(message, hint="leave out --master, or --neighbour")
+    return [replace(target, paths=()) for target in parse_targets(arguments.target)]
+
+
 def _more_words(arguments: argparse.Namespace) -> list[str]:
     """Return the words that all trials have.
 
@@ -184,9 +209,8 @@ def _more_words(arguments: argparse.Namespace) -> list[str]:
         message = f"--set {arguments.changes[0]} has no effect: --requests replays a trace"
         raise ReplayerError(message, hint="leave it out")
     words = [word for change in arguments.changes for word in ("--set", change)]
-    if arguments.processes is not None:
-        words += ["--processes", str(arguments.processes)]
-    return words
+    kept = ["--keep-workers"] if arguments.master else []
+    return [*words, *locust_words(arguments, FLEET), *kept]
 
 
 def _refuse_roles(scenario: Scenario) -> None:

@@ -45,8 +45,10 @@ class Agreement:
 def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
     """Return the names of the targets: the master's if it was given any, else the first worker's.
 
+    Workers may have more targets than the master names.
+
     Raises:
-        ReplayerError: A worker speaks another protocol, or its targets have other names.
+        ReplayerError: A worker speaks another protocol, or does not have these targets.
     """
     own = settings.targets or settings.reuse
     first: tuple[str, ...] = tuple(pool.workers[0].hello["targets"])
@@ -57,7 +59,7 @@ def names_of(pool: WorkerPool, settings: Settings) -> tuple[str, ...]:
             message = f"{worker}: uses protocol {spoken}, this master uses {PROTOCOL}"
             raise ReplayerError(message, hint="install the same version of replayer on both")
         names = tuple(worker.hello["targets"])
-        if names != wanted:
+        if not set(wanted) <= set(names) or (not own and names != wanted):
             raise ReplayerError(
                 f"{worker}: its targets are {', '.join(names)}, the targets of the run are "
                 f"{', '.join(wanted)}",

@@ -134,7 +134,7 @@ def open_cluster_run(
     spawner = port.new_spawner()
     interruption = Interruption(tidies_for(spawner.stop_timeout_s))
     interruption.watch()
-    pool = WorkerPool(port, interruption, terms.timeout_s)
+    pool = WorkerPool(port, interruption, terms.timeout_s, "stay" if terms.keep_workers else "go")
     pool.watch_forks(terms.forks)
     try:
         pool.gather(terms.expect_workers, terms.within_s, observer.progress.say)

@@ -23,7 +23,7 @@ from replayer.measure.replay import ReplayResults
 from replayer.measure.run import Target as TargetFacts
 from replayer.run.interruption import InterruptedRunError
 
-PROTOCOL = 6
+PROTOCOL = 7
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 
 HELLO = "replayer_hello"  # worker to master: I am here

@@ -70,8 +70,9 @@ class LostWorkerError(ReplayerError):
     exit_code = EXIT_ENVIRONMENT
 
 
-Others = Literal["go", "wait"]
-"""What becomes of workers without a run: they go, or wait for the next one."""
+Others = Literal["go", "wait", "stay"]
+"""What becomes of workers without a run: they go, wait for the next one of this master, or stay for
+the next master."""
 Taker = Callable[[Worker, News], None]
 Loss = Callable[[Worker], None]
 Say = Callable[[str], None]
@@ -108,6 +109,9 @@ class MasterPort(Protocol):
     def new_spawner(self) -> Spawner:
         """Return what starts the users of one run."""
 
+    def leave_workers(self) -> None:
+        """Have Locust not end the workers when this process ends."""
+
     def quit(self) -> None:
         """End the process."""
 
@@ -123,6 +127,8 @@ class WorkerPool:
         others: Others = "go",
     ) -> None:
         self.port = port
+        if others == "stay":
+            port.leave_workers()
         self.others = others
         """What becomes of those that come late, and of all when a run is over."""
         self._interruption = interruption
@@ -233,6 +239,8 @@ class WorkerPool:
         """Have those who took part wait for the next run; a lost one hears it when it is back."""
         if self.others == "wait":
             self.tell("release")
+        elif self.others == "stay":
+            self.tell("stay")
 
     @property
     def living(self) -> tuple[Worker, ...]:
@@ -432,7 +440,7 @@ class WorkerPool:
     def _turn_away(
         self, name: str, why: str = TOO_MANY, exit_code: int = ReplayerError.exit_code
     ) -> None:
-        if self.others == "wait":
+        if self.others != "go":
             return
         told = {"why": why, "exit_code": exit_code}
         message = {"ticket": 0, "do": "go", "told": told}

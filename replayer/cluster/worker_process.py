@@ -79,6 +79,9 @@ class WorkerPort(Protocol):
     def get_ready(self) -> None:
         """Stop the users, and be ready for the next run."""
 
+    def introduce(self) -> None:
+        """Have a new master's Locust know this worker."""
+
     def new_spawner(self) -> Spawner:
         """Return what starts the users of one run."""
 
@@ -101,6 +104,8 @@ class WorkerProcess:
         self._timeout_s: float | None = None  # told with the first order
         self._over: str | None = None
         self._code = 0
+        self._stays = False
+        """Whether its last master has left it to the next one."""
         self._is_tidy = Event()
         self._is_tidy.set()
         self._silent = settings.quiet or terms.is_forked
@@ -151,6 +156,8 @@ class WorkerProcess:
             "targets": targets,
         }
         while self._timeout_s is None and self._over is None:
+            if self._stays:
+                self._port.introduce()
             self._port.send_message(wire.HELLO, hello)
             gevent.sleep(HELLO_S)
 
@@ -197,6 +204,8 @@ class WorkerProcess:
             return self._dismiss(DismissedError(told), told)
         if name == "release":
             return self._release("the master released this worker")
+        if name == "stay":
+            return self._stay("the master released this worker")
         if self._run is None:
             raise ReplayerError(f"cannot {name}: no run is prepared")
         found = self._run.obey(name, told)
@@ -207,6 +216,7 @@ class WorkerProcess:
     def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
         self._timeout_s = float(told["timeout_s"])
         stay()  # from now on there is something to clean up, and a time to wait for the master
+        self._stays = False
         numbers = told["numbers"]
         number = numbers[self._port.name]
         self._say(f"is worker {number} of {len(numbers)} (from 0)")
@@ -278,6 +288,10 @@ class WorkerProcess:
             self._leave(InterruptedRunError("its user ended this worker"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
             gevent.spawn(self._port.quit)
+        elif silent_s > patience_s and self._over is None and self._stays:
+            self._over = f"no further master within {patience_s:g} s"
+            self._say(self._over)
+            gevent.spawn(self._port.quit)
         elif silent_s > patience_s and self._over is None:
             self._leave(LostMasterError(f"the master sent nothing for {patience_s:g} s"))
             self._clean_up()
@@ -301,6 +315,9 @@ class WorkerProcess:
         why = str(error)
         if self._run is not None:
             self._run.inherit(told.get("heir"))
+        if told["then"] == "stay":
+            self._stay(why)
+            return
         if told["then"] == "wait":
             self._release(why)
             return
@@ -329,6 +346,11 @@ class WorkerProcess:
         self._timeout_s = None
         self._greeter.kill()
         self._greeter = gevent.spawn(self._greet)
+
+    def _stay(self, why: str) -> None:
+        """The same, where the next run is that of another master."""
+        self._release(why)
+        self._stays = True
 
     def _leave(self, why: ReplayerError) -> None:
         self._over, self._code = str(why), why.exit_code

@@ -144,6 +144,7 @@ class Master(MasterRunner):
 
     def __init__(self, *how: Any, **more: Any) -> None:  # noqa: ANN401 - as Locust's
         self.unread = Unread()
+        self.leaves_workers = False
         super().__init__(*how, **more)
         atexit.register(self._send_the_rest, os.getpid())
 
@@ -213,6 +214,14 @@ class Master(MasterRunner):
                     del self.clients[client.id]
                 elif client.heartbeat < 0:
                     client.state, client.user_classes_count = STATE_MISSING, {}
+
+    def quit(self) -> None:
+        """End this process, and the workers unless they are left to the next master."""
+        if not self.leaves_workers:
+            super().quit()
+            return
+        self.stop(send_stop_to_client=False)
+        self.greenlet.kill(block=True)
 
     def check_stopped(self) -> None:
         """Note that a stop is complete; a test without workers has not stopped by itself."""

@@ -59,6 +59,11 @@ class LocustMaster:
         """Return what starts the users of one run."""
         return LocustSpawner(self._environment)
 
+    def leave_workers(self) -> None:
+        """Have Locust not end the workers when this process ends."""
+        if isinstance(self._runner, Master):
+            self._runner.leaves_workers = True
+
     def quit(self) -> None:
         """End the process."""
         self._runner.quit()
@@ -90,7 +95,10 @@ class LocustWorker:
         """Stop the users, and be ready for the next run."""
         self._runner.stop()
         self._runner.worker_state = STATE_INIT
-        # A new master does not know us yet.
+        self.introduce()
+
+    def introduce(self) -> None:
+        """Have a new master's Locust know this worker."""
         self._runner.client.send(Message("client_ready", __version__, self._runner.client_id))
 
     def new_spawner(self) -> LocustSpawner:

@@ -33,6 +33,8 @@ LOCUSTS: LocustOptions = {
     "master_port": ("PORT", "port of the master, for a worker (default: 5557)"),
 }
 
+OF_WORKERS = frozenset({"worker", "master_host", "master_port"})
+
 
 def add_fleet_options(parser: Parser) -> None:
     """Declare what Locust does not have."""
@@ -51,6 +53,11 @@ def add_fleet_options(parser: Parser) -> None:
         help="time without a message after which a worker or master is lost (default: "
         f"{DEFAULT_TIMEOUT_S})",
     )
+    parser.add_argument(
+        "--keep-workers",
+        action="store_true",
+        help="let the workers wait for the next master when this one ends, instead of ending too",
+    )
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,8 @@ class ClusterSettings:
     is_forked: bool = False
     """Whether this worker is a fork of a command, and not the command itself."""
     has_page: bool = False
+    keep_workers: bool = False
+    """Whether workers outlive this master, and wait for the next one."""
 
     @classmethod
     def read(cls, parsed: argparse.Namespace) -> "ClusterSettings":
@@ -79,6 +88,7 @@ class ClusterSettings:
             on_lost_worker=parsed.on_lost_worker,
             is_forked=bool(parsed.worker and parsed.processes),
             has_page=not parsed.headless,
+            keep_workers=parsed.keep_workers,
         )
 
 
@@ -173,7 +183,7 @@ ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
     *("on_lost_worker", "expect_workers", "json", "json_file", "html_file", "spawn_rate"),
-    *DECIDING,
+    *("keep_workers", *DECIDING),
 )
 """Options of Locust's are among them: a worker has figures of its own part alone."""
 WORKERS = ("remount_command", "reuse")
@@ -182,7 +192,7 @@ LISTENING = ("master_bind_host", "master_bind_port")
 """Where a worker looks for its master, and where a master waits for its workers."""
 SEVERAL = (
     *("on_lost_worker", "worker_timeout", "expect_workers", "expect_workers_max_wait"),
-    *(*FOUND, *LISTENING),
+    *("keep_workers", *FOUND, *LISTENING),
 )
 PAGES = ("offer", "web_secret_file")
 NAMES = {
@@ -230,6 +240,7 @@ def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
         yield DECIDING, "is not for the web page", "its runs have a fixed length"
         yield ("neighbour",), "is not for the web page", "use it with replayer run"
         yield DUET, "is not for the web page", "use it on the command line"
+        yield ("keep_workers",), "has no effect with the web page", "its workers stay anyway"
     elif options.trace is None:
         yield REPLAYS, "needs a trace, and none is replayed", "add --trace, or leave it out"
     if not page and not options.worker and options.scenario is None:
@@ -259,6 +270,7 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             "has no effect with --processes",
             "the master waits for all of them",
         )
+        yield ("keep_workers",), "has no effect with --processes", "they end with their master"
         if not _is_given(options, "master_bind_host"):
             hint = "add --master-bind-host to accept workers of other machines, or leave it out"
             message = "has no effect with --processes: master and workers connect by themselves"

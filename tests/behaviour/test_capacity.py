@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.behaviour.parts import Meeting, networks, workers
 from tests.behaviour.shell import LOOK_ONLY, Shell, Until
 
 
@@ -84,6 +85,41 @@ def test_what_cannot_be_meant_is_refused_before_any_trial(
     assert done.code == 2, done.out
     assert told in done.err
     assert list((shell.home / "mount").iterdir()) == []
+
+
+@pytest.mark.usefixtures("words")
+def test_workers_on_other_machines_serve_all_trials_of_a_search(
+    shell: Shell, tmp_path: Path
+) -> None:
+    places = {name: tmp_path / name for name in ("here", "there")}
+    for place in places.values():
+        place.mkdir()
+    targets = [word for name, place in places.items() for word in ("--target", f"{name}={place}")]
+    lines = [("run", "tiny.yaml", *targets, "-o", f"part{number}") for number in range(2)]
+    with networks(2) as meeting, workers(shell, meeting, lines) as processes:
+        done = shell.run(
+            *("capacity", "tiny.yaml", "--target", "there", "--threshold", "look.p95 < 200ms"),
+            *("--budget", "50s", "--json", "-o", tmp_path / "out"),
+            *("--master", "--expect-workers", "2", *meeting.of_master),
+        )
+        assert [process.poll() for process in processes] == [None, None]
+        for process in processes:
+            process.send_signal(signal.SIGINT)
+        assert [process.wait(20) for process in processes] == [4, 4]
+    (found,) = done.document()["targets"]
+    assert [point["load"] for point in found["trials"]][:2] == [10, 40], done.err
+    runs = [json.loads(run.read_text()) for run in sorted(tmp_path.glob("out/*/run.json"))]
+    assert [len(run["clients"]) for run in runs] == [2] * len(found["trials"])
+    assert all(list(place.iterdir()) == [] for place in places.values())
+
+
+@pytest.mark.parametrize("word", ["there=mount", "/mnt"])
+@pytest.mark.usefixtures("words")
+def test_a_master_is_given_no_path(shell: Shell, word: str) -> None:
+    limits = ("--threshold", "look.p95 < 200ms", "--master", *Meeting().of_master)
+    done = shell.run("capacity", "tiny.yaml", "--target", word, *limits)
+    assert done.code == 2
+    assert f"--target {word}: a master uses no target" in done.err
 
 
 def test_users_that_wait_for_each_other_have_no_rate(shell: Shell) -> None:

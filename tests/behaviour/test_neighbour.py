@@ -105,6 +105,7 @@ def test_each_target_is_measured_alone_and_beside_the_neighbour(
     assert is_tidy(shell)
 
 
+@pytest.mark.nightly
 def test_the_neighbour_works_during_its_turns_and_at_no_other_time(
     shell: Shell, words: tuple[str, ...]
 ) -> None:
@@ -163,6 +164,7 @@ def test_a_neighbour_that_always_fails_is_none(shell: Shell, words: tuple[str, .
     assert is_tidy(shell)
 
 
+@pytest.mark.nightly
 def test_a_neighbour_that_falls_behind_its_rate_is_none(
     shell: Shell, words: tuple[str, ...]
 ) -> None:
@@ -173,6 +175,7 @@ def test_a_neighbour_that_falls_behind_its_rate_is_none(
     assert is_tidy(shell)
 
 
+@pytest.mark.nightly
 def test_much_that_is_made_durable_slows_who_needs_the_same_disk(
     shell: Shell, words: tuple[str, ...]
 ) -> None:
@@ -203,7 +206,7 @@ def process_of(folder: Path) -> int:
     return int(json.loads((folder / "run.json").read_text())["process"]["pid"])
 
 
-@pytest.mark.parametrize("presses", [1, 2])
+@pytest.mark.parametrize("presses", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_ctrl_c_ends_both_and_leaves_nothing(
     shell: Shell, words: tuple[str, ...], until: Until, presses: int
 ) -> None:
@@ -220,6 +223,7 @@ def test_ctrl_c_ends_both_and_leaves_nothing(
     assert is_tidy(shell), out
 
 
+@pytest.mark.nightly
 def test_several_targets_and_processes_have_a_neighbour_on_each_target(
     shell: Shell, words: tuple[str, ...]
 ) -> None:

@@ -115,6 +115,7 @@ def test_one_more_signal_ends_laying_out_anew_for_all_targets(
     assert count_files(second) >= MANY, "what was left to be done is not begun"
 
 
+@pytest.mark.nightly
 def test_a_removal_that_is_abandoned_is_told_once_and_by_workers_not_tried_again(
     shell: Shell, until: Until
 ) -> None:

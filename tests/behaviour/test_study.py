@@ -125,6 +125,7 @@ def test_words_without_effect_are_refused(shell: Shell, words: list[str], word: 
     assert f"{word} has no effect" in done.err
 
 
+@pytest.mark.nightly
 def test_a_step_ends_with_a_study_that_is_killed_and_the_study_goes_on(
     shell: Shell, until: Until
 ) -> None:

@@ -1,15 +1,18 @@
-"""``python -m tests.bench.capacity``: capacities of a mount that queues, beside what theory says.
+"""``python -m tests.bench.capacity``: searches whose right answers are known.
 
-One server with exponential service in a file system in user space: times of calls are exponential,
-too (M/M/1), so the load is known at which their p95 is the limit. Needs root. A repeat takes 2 to 8
-minutes.
+``queue``: one server with exponential service in a file system in user space. Times of calls are
+exponential, too (M/M/1), so the load is known at which their p95 is the limit. Needs root; a repeat
+takes 2 to 8 minutes. ``client``: a folder in memory, which a client on one CPU cannot bring to its
+end: any capacity would be the client's own. A repeat takes about 2 minutes.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,43 +20,74 @@ from typing import Any
 from tests.mounts.passing import passing
 from tests.mounts.test_capacity import CAPACITY, LIMIT_S, SCENARIO, SERVICE_S
 
+MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system, and folders of its own there
+READING = """
+name: reading
+about: Small files that are read.
+users: {count: 64}
+duration: 10s
+datasets:
+  files: {files: 1000, sizes: 4KiB}
+mix: {look: 1}
+transactions:
+  look: [open: {from: files, pick: uniform}, read: {size: 4KiB}, close]
+"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.capacity", description=__doc__)
+    parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--repeats", type=int, default=20)
-    repeats = parser.parse_args().repeats
+    options = parser.parse_args()
     with ExitStack() as stack:
-        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        (home / "sync.yaml").write_text(SCENARIO)
-        place = passing(stack, home / "place")
-        queue = {"servers": 1, "mean_s": SERVICE_S, "law": "exponential"}
-        place.suffer(fsync={"queue": queue})
-        found = [_search(home, place.mount, number) for number in range(repeats)]
+        KINDS[options.kind](stack, options.repeats)
+
+
+def queue(stack: ExitStack, repeats: int) -> None:
+    """Search a queue, and hold what was found against theory."""
+    home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    (home / "sync.yaml").write_text(SCENARIO)
+    place = passing(stack, home / "place")
+    place.suffer(fsync={"queue": {"servers": 1, "mean_s": SERVICE_S, "law": "exponential"}})
+    limit = f"sync.p95 < {LIMIT_S * 1e3:.0f}ms"
+    found = [
+        _search(home / f"{number}", home / "sync.yaml", place.mount, limit)["capacity"]
+        for number in range(repeats)
+    ]
     near = sum(abs(each["estimate"] / CAPACITY - 1) <= 0.05 for each in found)
     covered = sum(each["low"] <= CAPACITY <= each["high"] for each in found)
     print(f"theory {CAPACITY:.1f}/s: {near} of {repeats} within 5 %, {covered} intervals cover it")
 
 
-def _search(home: Path, mount: Path, number: int) -> dict[str, Any]:
-    words = [
-        "--threshold",
-        f"sync.p95 < {LIMIT_S * 1e3:.0f}ms",
-        "--json",
-        "-o",
-        str(home / f"{number}"),
+def client(stack: ExitStack, repeats: int) -> None:
+    """Search from a client on one CPU, and count the answers that are no more than its own."""
+    home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    place = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=MEMORY)))
+    (home / "reading.yaml").write_text(READING)
+    os.sched_setaffinity(0, [max(os.sched_getaffinity(0))])
+    found = [
+        _search(home / f"{number}", home / "reading.yaml", place, "look.p95 < 20ms")
+        for number in range(repeats)
     ]
-    command = [sys.executable, "-m", "replayer", "capacity", str(home / "sync.yaml"), "--quiet"]
-    command += ["--target", f"queue={mount}", *words]
+    false = sum(each["capacity"] is not None for each in found)
+    told = sum(each["client_ran_out"] for each in found)
+    print(f"{false} of {repeats} told a capacity, {told} that the client ran out")
+
+
+KINDS: dict[str, Callable[[ExitStack, int], None]] = {"queue": queue, "client": client}
+
+
+def _search(output: Path, scenario: Path, place: Path, limit: str) -> dict[str, Any]:
+    words = ["capacity", str(scenario), "--quiet", "--target", f"here={place}"]
+    words += ["--threshold", limit, "--json", "-o", str(output)]
+    command = [sys.executable, "-m", "replayer", *words]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    (target,) = json.loads(done.stdout)["targets"]
-    capacity: dict[str, Any] = target["capacity"]
+    document = json.loads(done.stdout)
+    (target,) = document["targets"]
     spent_s = sum(point["seconds"] for point in target["trials"])
-    print(
-        f"{capacity['estimate']:.1f}/s ({capacity['low']:.1f} to {capacity['high']:.1f}), "
-        f"{len(target['trials'])} trials, {spent_s:.0f} s",
-        flush=True,
-    )
-    return capacity
+    print(f"{document['answers'][0]}: {len(target['trials'])} trials, {spent_s:.0f} s", flush=True)
+    found: dict[str, Any] = target
+    return found
 
 
 if __name__ == "__main__":

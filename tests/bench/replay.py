@@ -27,7 +27,9 @@ FRONT_PAGE = "wordpress/front-warm"
 REPLAYED = {0, 4}
 """Exit codes of a replay that was done: 4 says that one user without pauses keeps a CPU busy."""
 LONG_BLOCK_EVENTS = 10_000
-IN_A_ROW = 5
+IN_A_ROW = 3
+PAIRS = 2
+"""Commands and replays take turns of some seconds: this machine does not stay as fast as it was."""
 _EMPTY_COPY = "rm -rf copy && mkdir copy"
 NEW_SOURCE = f"{_EMPTY_COPY} && cp -a source new && rm -rf source && mv new source"
 NEW_TARBALL = f"{_EMPTY_COPY} && cp source.tar new && mv new source.tar"
@@ -132,8 +134,7 @@ class Likeness:
         untraced_s: Its time without a recorder, median.
         closed_s: Time of its replay with its pauses, median.
         asap_s: The same without pauses: what the file system alone takes.
-        errors: How far the replay with pauses is off in each turn, lowest first: turns are minutes,
-            and a machine does not stay as fast as it was.
+        errors: How far the replay with pauses is off in each turn, lowest first.
         events: Events of the trace.
     """
 
@@ -209,29 +210,37 @@ def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
     Each turn has a recording of its own: one alone would be of a moment in which the machine was
     fast or slow.
     """
-    times: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
+    turns_of: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
     events = 0
     for turn in range(turns):
-        before = as_rehearsed(tool, stage)
         trace = scratch / f"{tool.name.replace(' ', '-')}-{turn}"
         tool.make_ready(stage)
         capture = [sys.executable, "-m", "replayer", "capture", "--recorder=ebpf", "-o", str(trace)]
         capture += ["--root", str(stage), "--", *tool.words]
         subprocess.run(capture, cwd=stage, check=True, capture_output=True)
-        for pace in ("closed", "asap"):
-            output = scratch / f"{trace.name}-{pace}"
+        times: dict[str, list[float]] = {
+            "untraced": as_repeated(tool, stage),
+            "closed": [],
+            "asap": [],
+        }
+        for number, pace in enumerate(("closed", "asap") * PAIRS):
+            output = scratch / f"{trace.name}-{number}"
             words = (f"--pace={pace}", f"--rounds={IN_A_ROW}", "--cache=warm")
             run = replay(Place(stage.parent, output), str(trace), *words)
+            shutil.rmtree(output)
             times[pace].append(only_transaction(run)["latency"]["p50_ns"] / 1e9)
             events = run["replay"]["results"]["events"] // IN_A_ROW
-        times["untraced"].append(median(before + as_rehearsed(tool, stage)))
-    pairs = zip(times["closed"], times["untraced"], strict=True)
+            times["untraced"] += as_repeated(tool, stage)
+        for name, found in times.items():
+            turns_of[name].append(median(found))
+        shutil.rmtree(trace)
+    pairs = zip(turns_of["closed"], turns_of["untraced"], strict=True)
     errors = tuple(sorted(replayed_s / alone_s - 1 for replayed_s, alone_s in pairs))
-    untraced_s, closed_s, asap_s = (median(found) for found in times.values())
+    untraced_s, closed_s, asap_s = (median(found) for found in turns_of.values())
     return Likeness(tool.name, untraced_s, closed_s, asap_s, errors, events)
 
 
-def as_rehearsed(tool: Tool, stage: Path) -> list[float]:
+def as_repeated(tool: Tool, stage: Path) -> list[float]:
     """Run a command some times, one after the other: a short one takes longer the first time."""
     found = []
     for _ in range(IN_A_ROW):

@@ -117,17 +117,20 @@ def judged(record: RunRecord) -> Medians:
     )
 
 
+@pytest.mark.nightly
 def test_a_duet_of_equal_targets_errs_at_most_1_time_in_20(medians: dict[bool, Medians]) -> None:
     assert medians[True].claims <= FIGURES / 20
     assert medians[True].missed <= FIGURES / 20
 
 
+@pytest.mark.nightly
 def test_intervals_of_a_duet_are_far_narrower_than_those_of_turns(
     medians: dict[bool, Medians],
 ) -> None:
     assert medians[False].width > 4 * medians[True].width
 
 
+@pytest.mark.nightly
 def test_a_duet_finds_what_turns_leave_open(medians: dict[bool, Medians]) -> None:
     assert medians[True].found >= 0.9 * FIGURES
     assert medians[False].found <= 0.1 * FIGURES

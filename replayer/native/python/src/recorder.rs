@@ -94,8 +94,8 @@ pub(crate) fn make_quick_calls(py: Python<'_>, count: u64) -> PyResult<()> {
     Ok(py.detach(|| replayer_recorder::make_quick_calls(count))?)
 }
 
-/// What a log shows of the gaps between such calls: how many there are, the median of what each has beside what the probe tells of it,
-/// and of that, in ns. None where it has too few.
+/// What a log shows of the gaps between calls: how many there are, what the shortest have beside what the probe tells of them, and the
+/// median of that, in ns. None where it has too few.
 ///
 /// # Errors
 /// The log cannot be read.
