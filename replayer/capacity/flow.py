@@ -151,6 +151,8 @@ class _Flow:
             with nullcontext() if self._neighbour is None else self._neighbour.beside(turn):
                 ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
                 one.kept = ended.kept
+            if not trial.target.paths and trial.number == 1:
+                self._begin_s += ended.waited_s  # workers are started by hand
         except InterruptedRunError:
             return
         except NeighbourError as error:

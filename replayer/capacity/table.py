@@ -119,7 +119,8 @@ def _bounds(order: CapacityOrder, one: Found) -> Iterator[str]:
         yield f"not known: the budget has no time for one trial of {format_about(seconds)}"
     if one.ran_out and held:
         load = unit.written(MORE_WORKERS * max(held))
-        yield f"{MORE_WORKERS} times as many workers would do for about {load} (--master)"
+        workers = f"{MORE_WORKERS} times as many workers (--processes, --master)"
+        yield f"{workers} could make about {load}"
     elif one.ran_out:
         yield "use a larger machine"
 

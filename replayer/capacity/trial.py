@@ -66,6 +66,8 @@ class EndedTrial:
     """Why it failed."""
     hint: str = ""
     """What to do about it."""
+    waited_s: float = 0.0
+    """How long it waited for others until it made its run folder."""
 
 
 IsClear = Callable[[Sequence[Counts]], bool]
@@ -76,11 +78,13 @@ def run_trial(
 ) -> EndedTrial:
     """Make a trial."""
     run = start_run(_words(order, trial), trial.folder)
-    _wait(run.process, trial, lambda record: is_clear(_counted(order, record)), interruption)
+    waited_s = _wait(
+        run.process, trial, lambda record: is_clear(_counted(order, record)), interruption
+    )
     code, record = run.process.returncode, run.record
     kept = trial.kept or (None if record is None else kept_of(trial.target, record))
     if code in MEASURED and record is not None:
-        return EndedTrial(record, kept, code)
+        return EndedTrial(record, kept, code, waited_s=waited_s)
     why, hint = run.failure
     return EndedTrial(None, kept, code, why or f"a trial ended with exit code {code}", hint)
 
@@ -127,10 +131,16 @@ def _wait(
     trial: Trial,
     is_clear: Callable[[RunRecord], bool],
     interruption: Interruption,
-) -> None:
-    """Wait for a trial's process; Ctrl-C is handed on, and one that is clear is asked to end."""
-    handed_on, look_at_s = 0, time.monotonic() + trial.seconds / 2
+) -> float:
+    """Wait for a trial's process; Ctrl-C is handed on, and one that is clear is asked to end.
+
+    Returns how many seconds it was there before its run folder was.
+    """
+    begin_s = begun_s = time.monotonic()
+    handed_on, look_at_s = 0, begin_s + trial.seconds / 2
     while process.poll() is None:
+        if not trial.folder.exists():
+            begun_s = time.monotonic()
         if interruption.presses > handed_on:
             handed_on += 1
             process.send_signal(signal.SIGINT)
@@ -139,8 +149,9 @@ def _wait(
             record = _so_far(trial.folder)
             if record is not None and is_clear(record):
                 handed_on = 1
-                process.terminate()
+                process.send_signal(signal.SIGINT)  # another one limits the time to remove files
         time.sleep(POLL_S)
+    return begun_s - begin_s
 
 
 def _so_far(folder: Path) -> RunRecord | None:

@@ -116,8 +116,8 @@ def measure_probe(
         gap_ns=gap_ns,
         spread=1000,
         method=f"what lay between {count:,} calls that follow each other at once, measured before "
-        f"the recording: {gap_ns + told_ns} ns. Of that the recorder tells {told_ns} ns itself; "
-        "what it tells is taken off each time, too",
+        f"the recording: 1 in 20 has at most {gap_ns} ns beside what the recorder tells of it. "
+        f"That is {told_ns} ns or less for half of them, and taken off, too",
     )
 
 
@@ -134,10 +134,8 @@ def as_recorded(measured: Calibration, log: Path) -> Calibration:
     _, gap_ns, _ = found
     if not measured.gap_ns / SAME_MACHINE <= gap_ns <= measured.gap_ns * SAME_MACHINE:
         return measured
-    told = (
-        f"{measured.method}. Calls of the recording that follow each other at once show {gap_ns} ns"
-    )
-    return replace(measured, gap_ns=gap_ns, method=f"{told} besides, which stand for them all")
+    told = f"{measured.method}. In the recording itself 1 in 20 has at most {gap_ns} ns"
+    return replace(measured, gap_ns=gap_ns, method=f"{told}: these are taken off each gap")
 
 
 def _gap_cost(log: Path) -> tuple[int, int, int] | None:

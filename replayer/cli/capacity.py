@@ -29,7 +29,7 @@ from replayer.run.options import (
     read_run_time,
 )
 from replayer.run.own_command import FIRST_THREADS
-from replayer.run.roles import LOCUSTS, OF_WORKERS
+from replayer.run.roles import LOCUSTS, LOCUSTS_PORT, OF_WORKERS
 from replayer.run.targets import NamedTarget, parse_targets
 from replayer.run.watchdog import check_targets
 from replayer.scenario.loading import load_scenario
@@ -39,6 +39,7 @@ from replayer.verdict.threshold import parse_threshold
 PARENT = Path("replayer-capacities")
 PRECISIONS = (0.01, 0.5)
 FLEET = {name: told for name, told in LOCUSTS.items() if name not in OF_WORKERS}
+MASTERS = FLEET.keys() - {"processes", "master"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +134,9 @@ def _add_result_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Make the trials, and show what was found."""
     order = _order(arguments)
+    if arguments.master and not order.quiet:
+        port = arguments.master_bind_port or LOCUSTS_PORT
+        sys.stderr.write(f"replayer: waits at port {port} for workers (replayer run --worker)\n")
     found = find_capacities(order)
     if arguments.json:
         print(json.dumps(document_of(order, found), indent=2))
@@ -157,6 +161,7 @@ def _order(arguments: argparse.Namespace) -> CapacityOrder:
     goals = goals_of(thresholds)
     if arguments.requests is None:
         _refuse_roles(load_scenario(arguments.scenario, arguments.changes))
+    _refuse_idle_options(arguments)
     targets = _targets(arguments)
     output = arguments.output or PARENT / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     for option, path in (("-o", output), ("--html", arguments.html)):
@@ -190,13 +195,29 @@ def _targets(arguments: argparse.Namespace) -> Sequence[NamedTarget]:
         check_targets(targets)
         return targets
     for word in arguments.target:
-        if "=" in word or "/" in word:
+        if set("=/,") & set(word) or word.startswith("."):
             message = f"--target {word}: a master uses no target, its workers have the paths"
             raise ReplayerError(message, hint="give the name alone, such as --target share")
-    if arguments.neighbour is not None:
+    return [replace(target, paths=()) for target in parse_targets(arguments.target)]
+
+
+def _refuse_idle_options(arguments: argparse.Namespace) -> None:
+    """Refuse options that do nothing, or cannot be, in this role.
+
+    Raises:
+        ReplayerError: Names the first.
+    """
+    if not arguments.master:
+        for name in MASTERS:
+            if getattr(arguments, name):
+                message = f"--{name.replace('_', '-')} has no effect without --master"
+                raise ReplayerError(message, hint="add --master, or leave it out")
+    elif arguments.processes:
+        message = "--processes and --master exclude each other"
+        raise ReplayerError(message, hint="give --processes to the workers")
+    elif arguments.neighbour is not None:
         message = "--neighbour needs the targets on this machine"
         raise ReplayerError(message, hint="leave out --master, or --neighbour")
-    return [replace(target, paths=()) for target in parse_targets(arguments.target)]
 
 
 def _more_words(arguments: argparse.Namespace) -> list[str]:

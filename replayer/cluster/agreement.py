@@ -16,7 +16,7 @@ from replayer.cluster.worker_pool import LostWorkerError, WorkerPool
 from replayer.errors import ReplayerError
 from replayer.measure.facts import MachineFacts
 from replayer.plan.document import Plan
-from replayer.run.options import Settings
+from replayer.run.options import ReplaySettings, Settings
 from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.roles import DEFAULT_TIMEOUT_S, ClusterSettings
 from replayer.run.verification import refuse_others
@@ -94,6 +94,7 @@ def agree(
         "segment_ns": workload.plan.duration_ns,
         "seed": settings.seed,
         "changes": list(settings.changes),
+        "replay": None if settings.replay is None else _shape_of(settings.replay),
         "cache": workload.cache,
         "source": workload.source,
         "keep": settings.keep,
@@ -130,6 +131,7 @@ def _refuse_signals(plan: Plan) -> None:
         )
 
 
+SHAPE = ("pace", "speed", "rate", "loops", "requests")
 SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen
 
 
@@ -142,8 +144,10 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
     if settings.scenario is None and settings.replay is None:
         return _taken(told)
     _refuse_paths(settings, told)
+    replay = settings.replay
     own = replace(
         settings,
+        replay=replay and _shaped(replay, told["replay"] or {}),
         users=told["users"],
         run_time_s=told["run_time_s"],
         seed=told["seed"],
@@ -164,6 +168,20 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
         )
         raise ReplayerError(message, hint=hint)
     return found
+
+
+def _shape_of(replay: ReplaySettings) -> dict[str, Any]:
+    """Return what makes the plan of a replay, beside the trace."""
+    return {name: getattr(replay, name) for name in SHAPE}
+
+
+def _shaped(replay: ReplaySettings, told: Mapping[str, Any]) -> ReplaySettings:
+    """Return a worker's replay with what the master's has, where the worker was told nothing."""
+    usual = _shape_of(ReplaySettings(replay.trace))
+    taken = {name: told[name] for name in told if getattr(replay, name) == usual[name]}
+    if taken.get("requests") is not None:
+        taken["requests"] = tuple(taken["requests"])
+    return replace(replay, **taken)
 
 
 def refuse_differences(settings: Settings, terms: ClusterSettings, told: Mapping[str, Any]) -> None:

@@ -85,6 +85,7 @@ class ClusterRun(ControlledRun):
         self.controller.finish()
         self._client.settle()  # if it ended before it began
         self._pool.close()
+        self._pool.release()
         self.request.progress.close()
         outcome = self._client.outcome or Outcome()
         failure = self.controller.failure or outcome.failure or self._recorder.record_failure()
@@ -104,7 +105,6 @@ class ClusterRun(ControlledRun):
         last_words()
         self.request.interruption.settle()
         self._statistics.release()
-        self._pool.release()
         return self._say_leavings(outcome.leavings)
 
     def _health_warnings(self, outcome: Outcome) -> tuple[RunWarning, ...]:

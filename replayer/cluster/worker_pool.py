@@ -440,7 +440,10 @@ class WorkerPool:
     def _turn_away(
         self, name: str, why: str = TOO_MANY, exit_code: int = ReplayerError.exit_code
     ) -> None:
-        if self.others != "go":
+        if self.others == "wait":
+            return
+        if self.others == "stay":
+            self.port.send_message(wire.ORDER, {"ticket": 0, "do": "stay", "told": {}}, name)
             return
         told = {"why": why, "exit_code": exit_code}
         message = {"ticket": 0, "do": "go", "told": told}

@@ -167,7 +167,8 @@ class WorkerProcess:
         if order["do"] == "interrupt" and self._run is not None:
             self._run.interrupt()
         elif order["do"] == "cancel":
-            self._interruption.ask()
+            if self._timeout_s is not None:  # what it is about may be over
+                self._interruption.ask()
         elif order["do"] == "leave folders":
             self._interruption.leave_folders()
         elif order["do"] == "go":
@@ -280,6 +281,7 @@ class WorkerProcess:
         """See whether this worker shall end by itself."""
         silent_s = time.monotonic() - self._heard_s
         patience_s = UNTOLD_S if self._timeout_s is None else self._timeout_s
+        is_alone = silent_s > patience_s and self._is_tidy.is_set() and self._over is None
         if self._interruption.presses and self._over is None:
             # The master shall not wait for it, but have what it has measured.
             self._port.send_message(
@@ -288,11 +290,11 @@ class WorkerProcess:
             self._leave(InterruptedRunError("its user ended this worker"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
             gevent.spawn(self._port.quit)
-        elif silent_s > patience_s and self._over is None and self._stays:
+        elif is_alone and self._stays:
             self._over = f"no further master within {patience_s:g} s"
             self._say(self._over)
             gevent.spawn(self._port.quit)
-        elif silent_s > patience_s and self._over is None:
+        elif is_alone:
             self._leave(LostMasterError(f"the master sent nothing for {patience_s:g} s"))
             self._clean_up()
             gevent.spawn(self._port.quit)
@@ -316,6 +318,7 @@ class WorkerProcess:
         if self._run is not None:
             self._run.inherit(told.get("heir"))
         if told["then"] == "stay":
+            self._say(f"the master stopped the run: {why}")
             self._stay(why)
             return
         if told["then"] == "wait":
@@ -348,8 +351,15 @@ class WorkerProcess:
         self._greeter = gevent.spawn(self._greet)
 
     def _stay(self, why: str) -> None:
-        """The same, where the next run is that of another master."""
-        self._release(why)
+        """The same, where the next run is that of another master, which may come late."""
+        if self._stays and self._run is None:
+            return
+        self._is_tidy.clear()
+        try:
+            self._release(why)
+        finally:
+            self._is_tidy.set()
+        self._note_life()
         self._stays = True
 
     def _leave(self, why: ReplayerError) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 __all__ = ["ProbedCall", "probed_calls"]
 
+MAGIC = b"RPLYBPF2"
 HEAD_BYTES = 16
 RECORD = struct.Struct("<HHBBBBIHHQQqI4x")
 CALL = 0

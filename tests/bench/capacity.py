@@ -3,7 +3,8 @@
 ``queue``: one server with exponential service in a file system in user space. Times of calls are
 exponential, too (M/M/1), so the load is known at which their p95 is the limit. Needs root; a repeat
 takes 2 to 8 minutes. ``client``: a folder in memory, which a client on one CPU cannot bring to its
-end: any capacity would be the client's own. A repeat takes about 2 minutes.
+end: any capacity would be the client's own. A repeat takes about 2 minutes. ``mounts``: real ones,
+of which nobody knows: repeats should agree. Needs root; a repeat takes up to half an hour.
 """
 
 import argparse
@@ -12,12 +13,16 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from shlex import join
 from typing import Any
 
+from tests.mounts.guest import MOUNTS, boot
+from tests.mounts.local import ext4
 from tests.mounts.passing import passing
+from tests.mounts.sshfs import sshfs
 from tests.mounts.test_capacity import CAPACITY, LIMIT_S, SCENARIO, SERVICE_S
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a memory file system, and folders of its own there
@@ -32,6 +37,19 @@ mix: {look: 1}
 transactions:
   look: [open: {from: files, pick: uniform}, read: {size: 4KiB}, close]
 """
+SAVING = """
+name: saving
+about: Small files that are written.
+users: {count: 64}
+duration: 10s
+datasets:
+  files: {files: 256, sizes: 4KiB}
+mix: {save: 1}
+transactions:
+  save: [open: {from: files, pick: own, flags: [wronly, trunc]}, write: {size: 4KiB}, fsync, close]
+"""
+BUDGET_S = 720
+GUEST_S = 2 * BUDGET_S  # chosen: a guest boots, and is slow
 
 
 def main() -> None:
@@ -74,13 +92,38 @@ def client(stack: ExitStack, repeats: int) -> None:
     print(f"{false} of {repeats} told a capacity, {told} that the client ran out")
 
 
-KINDS: dict[str, Callable[[ExitStack, int], None]] = {"queue": queue, "client": client}
+def mounts(stack: ExitStack, repeats: int) -> None:
+    """Search real mounts: two of this machine, and two exports of kernel NFS in a guest."""
+    home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    (home / "saving.yaml").write_text(SAVING)
+    here = {"ext4": ext4(stack, home / "ext4")[0], "sshfs": sshfs(stack, home / "sshfs")[0]}
+    there = {name: Path(paths[0]) for name, paths in MOUNTS.items()}
+    for number in range(repeats):
+        for name, places in (("here", here), ("nfs", there)):
+            command = _command(
+                home / f"{name}{number}", home / "saving.yaml", places, "save.p95 < 50ms"
+            )
+            command += ["--budget", f"{BUDGET_S}s"]
+            if places is here:
+                said = subprocess.run(command, check=False, capture_output=True, text=True).stdout
+            else:
+                folder = home / f"guest{number}"
+                folder.mkdir()
+                shell = ("sh", "-c", f"{join(command)} > {folder}/said; true")
+                boot(folder).run(*shell, limit_s=GUEST_S)
+                said = (folder / "said").read_text()
+            print("\n".join(json.loads(said)["answers"]), flush=True)
+
+
+KINDS: dict[str, Callable[[ExitStack, int], None]] = {
+    "queue": queue,
+    "client": client,
+    "mounts": mounts,
+}
 
 
 def _search(output: Path, scenario: Path, place: Path, limit: str) -> dict[str, Any]:
-    words = ["capacity", str(scenario), "--quiet", "--target", f"here={place}"]
-    words += ["--threshold", limit, "--json", "-o", str(output)]
-    command = [sys.executable, "-m", "replayer", *words]
+    command = _command(output, scenario, {"here": place}, limit)
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     document = json.loads(done.stdout)
     (target,) = document["targets"]
@@ -88,6 +131,12 @@ def _search(output: Path, scenario: Path, place: Path, limit: str) -> dict[str, 
     print(f"{document['answers'][0]}: {len(target['trials'])} trials, {spent_s:.0f} s", flush=True)
     found: dict[str, Any] = target
     return found
+
+
+def _command(output: Path, scenario: Path, places: Mapping[str, Path], limit: str) -> list[str]:
+    words = [word for name, place in places.items() for word in ("--target", f"{name}={place}")]
+    words += ["--threshold", limit, "--quiet", "--json", "-o", str(output)]
+    return [sys.executable, "-m", "replayer", "capacity", str(scenario), *words]
 
 
 if __name__ == "__main__":

@@ -1,10 +1,15 @@
-"""What strace costs: taken from a log whose times are known."""
+"""What recorders cost: taken from logs whose times are known."""
 
 from pathlib import Path
 
 import pytest
 
-from replayer.capture.calibration import measure_tracer
+from replayer.capture.calibration import Calibration, as_recorded, measure_tracer
+from tests.behaviour.probe_records import MAGIC, RECORD
+
+BEFORE = Calibration(call_ns=0, gap_ns=390, spread=1000, method="measured before")
+PROBE_NS = 200
+TOOK_NS = 1_000
 
 
 def fake_strace(folder: Path, lines: str) -> list[str]:
@@ -52,3 +57,37 @@ def test_a_machine_without_the_program_is_not_measured(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     assert measure_tracer(["true"], tmp_path / "log") is None
+
+
+def probe_log(file: Path, gaps_ns: list[int]) -> Path:
+    """Write calls of two tasks that take turns, so long after the ends of their last ones."""
+    calls, times = [], [0, 0]
+    for number, gap_ns in enumerate(gaps_ns):
+        task = number % 2
+        start_ns = times[task] + gap_ns + PROBE_NS
+        times[task] = start_ns + TOOK_NS
+        head = (RECORD.size, 0, 0, 0, 0, 0, 7 + task, 0, 0)
+        calls.append(RECORD.pack(*head, start_ns, TOOK_NS, 0, PROBE_NS))
+    file.write_bytes(MAGIC + bytes(8) + b"".join(calls))
+    return file
+
+
+def test_calls_of_the_recording_that_follow_at_once_say_what_the_probe_added(
+    tmp_path: Path,
+) -> None:
+    found = as_recorded(BEFORE, probe_log(tmp_path / "log", [9_000, 9_000, 500, 500] * 1_000))
+    assert found.gap_ns == 500
+    assert "at most 500 ns" in found.method
+
+
+@pytest.mark.parametrize("gaps_ns", [[500] * 900, [2_000] * 4_000, [100] * 4_000, []])
+def test_too_few_of_them_and_programs_that_always_compute_say_nothing(
+    tmp_path: Path, gaps_ns: list[int]
+) -> None:
+    assert as_recorded(BEFORE, probe_log(tmp_path / "log", gaps_ns)) == BEFORE
+
+
+def test_a_damaged_recording_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(b"no log")
+    assert as_recorded(BEFORE, tmp_path / "log") == BEFORE
+    assert as_recorded(BEFORE, tmp_path / "none") == BEFORE

@@ -9,7 +9,7 @@ use std::path::Path;
 /// Fewer gaps prove nothing (chosen).
 const FEWEST: usize = 1_000;
 
-/// More gaps prove no more (chosen).
+/// So many gaps are enough, the first ones (chosen: reading them takes 0.1 s).
 const MOST: usize = 1_000_000;
 
 /// One gap in so many is shorter than what gaps cost: programs mostly make some calls right after each other. Measured: of tar and cp the
