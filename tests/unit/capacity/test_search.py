@@ -57,8 +57,12 @@ def found(seed: int, services_s: tuple[float, ...] = (SERVICE_S,)) -> tuple[Sear
     return search, spent_s
 
 
-def test_the_capacity_of_a_queue_is_what_theory_says() -> None:
-    results = [found(seed) for seed in range(20)]
+@pytest.fixture(scope="module")
+def results() -> list[tuple[Search, float]]:
+    return [found(seed) for seed in range(20)]
+
+
+def test_the_capacity_of_a_queue_is_what_theory_says(results: list[tuple[Search, float]]) -> None:
     intervals = [search.interval for search, _ in results]
     assert sum(abs(each.estimate / CAPACITY - 1) <= 0.05 for each in intervals) >= 19
     assert sum(each.low <= CAPACITY <= each.high for each in intervals) >= 18
@@ -67,9 +71,24 @@ def test_the_capacity_of_a_queue_is_what_theory_says() -> None:
     )  # three targets in a quarter of an hour
 
 
+def test_a_search_takes_less_than_half_the_time_of_a_ladder_of_20_steps(
+    results: list[tuple[Search, float]],
+) -> None:
+    random = np.random.default_rng(0)
+
+    def tells(seconds: int) -> bool:
+        """Whether steps of a length say of 19 in 20 loads 5 % below the capacity that they hold."""
+        load = 0.95 * CAPACITY
+        held = [trial(load, seconds, random, SERVICE_S).share <= SHARE for _ in range(200)]
+        return sum(held) >= 190
+
+    step_s = next(seconds for seconds in (20, 40, 60, 120) if tells(seconds))
+    assert np.mean([spent_s for _, spent_s in results]) < 20 * step_s / 2
+
+
 @pytest.mark.nightly
 def test_two_equal_queues_are_not_told_apart() -> None:
-    searches = [found(seed)[0] for seed in range(20, 40)]
+    searches = [found(seed)[0] for seed in range(20, 60)]
     ratios = [ratio_of(*pair) for pair in zip(searches[::2], searches[1::2], strict=True)]
     assert sum(not each.low <= 1 <= each.high for each in ratios) <= 1
 
