@@ -28,7 +28,7 @@ from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.neighbour import CheckedNeighbour
 from replayer.run.neighbour_process import NeighbourError, NeighbourProcess, NeighbourTerms
 from replayer.run.options import DEFAULT_STOP_TIMEOUT_S
-from replayer.run.own_run import remove_kept
+from replayer.run.own_run import remove_kept, said_beside
 from replayer.run.progress import ProgressDisplay
 from replayer.run.schedule import ScheduledSegment
 
@@ -159,6 +159,8 @@ class _Flow:
             one.failure, one.is_spoiled = str(error), True
             return
         if self.interruption.level > Level.NONE:
+            if not trial.target.paths:  # it removes what it made, or says where that is
+                sys.stderr.write(said_beside(trial.folder).read_text(errors="replace"))
             return
         if ended.record is not None:
             self._learn(one, trial.load, at_s, ended.record)
