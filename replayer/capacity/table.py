@@ -118,7 +118,7 @@ def _bounds(order: CapacityOrder, one: Found) -> Iterator[str]:
         seconds = order.seconds(order.load.first, is_bracketed=False)
         yield f"not known: the budget has no time for one trial of {format_about(seconds)}"
     if one.ran_out and held:
-        load = unit.written(MORE_WORKERS * max(held))
+        load = unit.written(float(f"{MORE_WORKERS * max(held):.2g}"))
         workers = f"{MORE_WORKERS} times as many workers (--processes, --master)"
         yield f"{workers} could make about {load}"
     elif one.ran_out:

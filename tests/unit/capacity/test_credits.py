@@ -15,7 +15,7 @@ from replayer.capacity.table import answer_of, rows_of, titles_of
 from replayer.capacity.trial import served_in
 from replayer.measure.record import load_run
 from replayer.run.targets import parse_targets
-from tests.unit.capacity.test_search import GOAL, order
+from tests.unit.capacity.test_search import GOAL, GOOD, order
 from tests.unit.runs import RunWriter, make_run
 
 SERVED = Served(
@@ -88,6 +88,21 @@ def test_without_a_step_it_says_how_large_credits_would_not_have_shown(tmp_path:
 def test_of_users_nothing_is_claimed_as_nothing_was_looked_for(tmp_path: Path) -> None:
     (answer,) = answer_of(replace(order(), load=Load.USERS), [found_of(tmp_path, None)])
     assert "no step" not in answer
+
+
+def test_where_the_client_ran_out_no_capacity_is_told_but_how_many_workers_it_takes(
+    tmp_path: Path,
+) -> None:
+    one = found_of(tmp_path, None)
+    one.search.learn(340.0, [GOOD])
+    one.points += [replace(point, is_of_client=True, holds=False) for point in one.points]
+    (answer,) = answer_of(order(), [one])
+    assert answer.startswith(
+        "efs  at least 340/s: the client ran out · 4 times as many workers (--processes, --master) "
+        "could make about 1,400/s"
+    )
+    (document,) = document_of(order(), [one])["targets"]
+    assert (document["capacity"], document["client_ran_out"]) == (None, True)
 
 
 def test_what_a_run_served_is_read_from_its_timeline(tmp_path: Path) -> None:
