@@ -15,7 +15,7 @@ from replayer.capacity.goals import goals_of
 from replayer.capacity.order import CapacityOrder, Load
 from replayer.capacity.page import render_page
 from replayer.capacity.table import render_capacities
-from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError, in_one_line
 from replayer.report.cost import load_prices
 from replayer.report.forms import write_new
 from replayer.report.style import Style
@@ -135,8 +135,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Make the trials, and show what was found."""
     order = _order(arguments)
     if arguments.master and not order.quiet:
-        port = arguments.master_bind_port or LOCUSTS_PORT
-        sys.stderr.write(f"replayer: waits at port {port} for workers (replayer run --worker)\n")
+        _say_where_it_waits(arguments)
     found = find_capacities(order)
     if arguments.json:
         print(json.dumps(document_of(order, found), indent=2))
@@ -146,6 +145,13 @@ def run(arguments: argparse.Namespace) -> int:
         write_new(arguments.html, render_page(order, found))
     print(f"trials: {order.output}", file=sys.stderr)
     return 0 if all(one.is_known(order.precision) for one in found) else EXIT_INCONCLUSIVE
+
+
+def _say_where_it_waits(arguments: argparse.Namespace) -> None:
+    port = arguments.master_bind_port or LOCUSTS_PORT
+    kind = "run" if arguments.requests is None else "replay"
+    worker = in_one_line(f"replayer {kind} {arguments.scenario} --worker --master-host …")
+    sys.stderr.write(f"replayer: waits for workers at port {port} ({worker})\n")
 
 
 def _order(arguments: argparse.Namespace) -> CapacityOrder:
