@@ -11,6 +11,7 @@ from tests.behaviour.shell import Shell, compile_program
 
 TURNS = 2000
 RIGHT_TO_NS = 1000
+MOSTLY = 0.9
 
 
 @needs_probe
@@ -38,4 +39,7 @@ def test_times_between_calls_are_right_to_a_microsecond(shell: Shell) -> None:
         low, *_ = quantiles(differences, n=4)
         assert -RIGHT_TO_NS <= min(differences) <= low <= RIGHT_TO_NS, (meant, differences)
     pauses_ns = count_trace(shell.home / "trace", None).pauses.pauses_ns
-    assert pauses_ns >= sum(was - RIGHT_TO_NS for _, was in told), "nothing was taken off"
+    # Of what it waited for a CPU a part is left out, and it may have waited in the midst of a gap.
+    assert pauses_ns >= MOSTLY * sum(meant - RIGHT_TO_NS for meant, _ in told), (
+        "too much is taken off"
+    )
