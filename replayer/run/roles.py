@@ -183,7 +183,7 @@ ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
     *("on_lost_worker", "expect_workers", "json", "json_file", "html_file", "spawn_rate"),
-    *("keep_workers", *DECIDING),
+    *DECIDING,
 )
 """Options of Locust's are among them: a worker has figures of its own part alone."""
 WORKERS = ("remount_command", "reuse")
@@ -192,7 +192,7 @@ LISTENING = ("master_bind_host", "master_bind_port")
 """Where a worker looks for its master, and where a master waits for its workers."""
 SEVERAL = (
     *("on_lost_worker", "worker_timeout", "expect_workers", "expect_workers_max_wait"),
-    *("keep_workers", *FOUND, *LISTENING),
+    *(*FOUND, *LISTENING),
 )
 PAGES = ("offer", "web_secret_file")
 NAMES = {
@@ -220,6 +220,9 @@ def _idle(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str
     """Yield options that do nothing here, why, and what to do."""
     yield from _idle_by_work(options)
     yield from _idle_by_role(options)
+    if options.processes or not options.master:
+        hint = "add --master, or leave it out; --processes end with their master"
+        yield ("keep_workers",), "needs a master with workers of other machines", hint
     if not _is_page(options):
         yield PAGES, "needs the web page, and none is served", "add --web, or leave it out"
 
@@ -270,7 +273,6 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
             "has no effect with --processes",
             "the master waits for all of them",
         )
-        yield ("keep_workers",), "has no effect with --processes", "they end with their master"
         if not _is_given(options, "master_bind_host"):
             hint = "add --master-bind-host to accept workers of other machines, or leave it out"
             message = "has no effect with --processes: master and workers connect by themselves"
