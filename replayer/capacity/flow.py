@@ -151,7 +151,7 @@ class _Flow:
             with nullcontext() if self._neighbour is None else self._neighbour.beside(turn):
                 ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
                 one.kept = ended.kept
-            if not trial.target.paths and trial.number == 1:
+            if trial.target.is_on_workers and trial.number == 1:
                 self._begin_s += ended.waited_s  # workers are started by hand
         except InterruptedRunError:
             return
@@ -159,7 +159,7 @@ class _Flow:
             one.failure, one.is_spoiled = str(error), True
             return
         if self.interruption.level > Level.NONE:
-            if not trial.target.paths:  # it removes what it made, or says where that is
+            if trial.target.is_on_workers:  # it removes what it made, or says where that is
                 sys.stderr.write(said_beside(trial.folder).read_text(errors="replace"))
             return
         if ended.record is not None:

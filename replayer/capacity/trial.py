@@ -102,7 +102,7 @@ def _words(order: CapacityOrder, trial: Trial) -> list[str]:
 
 def _place(trial: Trial) -> tuple[str, ...]:
     target = trial.target
-    if not target.paths:
+    if target.is_on_workers:
         back = () if trial.number == 1 else ("--expect-workers-max-wait", str(BACK_WITHIN_S))
         return "--target", target.name, *back
     return place_words(target.name, target.written, trial.kept)

@@ -39,7 +39,7 @@ from replayer.verdict.threshold import parse_threshold
 PARENT = Path("replayer-capacities")
 PRECISIONS = (0.01, 0.5)
 FLEET = {name: told for name, told in LOCUSTS.items() if name not in OF_WORKERS}
-MASTERS = FLEET.keys() - {"processes", "master"}
+MASTERS = tuple(name for name in FLEET if name not in {"processes", "master"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

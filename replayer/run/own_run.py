@@ -68,7 +68,8 @@ def place_words(name: str, written: str, kept: str | None) -> tuple[str, ...]:
 def kept_of(target: NamedTarget, record: RunRecord) -> str | None:
     """Return the folders that a run has kept on a target, with commas between; None: it has not."""
     folders = [str(path / f"replayer-{record.run.id}") for path in target.paths]
-    return ",".join(folders) if folders and all(map(os.path.isdir, folders)) else None
+    is_kept = not target.is_on_workers and all(map(os.path.isdir, folders))
+    return ",".join(folders) if is_kept else None
 
 
 def remove_kept(kept: Iterable[str | None], is_abandoned: Callable[[], bool]) -> str | None:

@@ -88,6 +88,11 @@ class NamedTarget:
     is_beside: bool = False
     """Whether this is the second setting of a target: the load beside a neighbour."""
 
+    @property
+    def is_on_workers(self) -> bool:
+        """Whether only the workers of this process know its folders."""
+        return not self.paths
+
     def folder_of(self, run: str) -> str:
         """Return the run's name in the folder that it makes here."""
         return f"{run}-beside" if self.is_beside else run
