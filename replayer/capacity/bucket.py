@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replayer.analysis.resampling import student_quantile
 
-__all__ = ["Bucket", "Kind", "Served", "find_bucket", "suspected_load"]
+__all__ = ["CONFIRM_S", "Bucket", "Kind", "Served", "find_bucket", "suspected_load"]
 
 Floats = NDArray[np.float64]
 
@@ -25,6 +25,9 @@ FULL, SHORT = 0.9, 0.8
 """Chosen: of a load so much is served where nothing holds it back, and less where it is."""
 LEAST_S = 3  # chosen: so many seconds at least before and after a bucket is empty
 LATE_S = 10  # chosen: so many seconds tell how fast it is refilled
+CONFIRM_S = 60
+"""Chosen: an empty bucket serves little for so long. A mount that others slow down mostly does not:
+in tests beside one, they did for two trials of 10 s."""
 
 
 Kind = Literal["bytes", "reads and writes", "calls", "neither"]
@@ -104,14 +107,15 @@ def suspected_load(trials: Sequence[Served]) -> float | None:
     last = len(trials) - 1
     if last < 1 or _find_end(trials, last) is None:
         return None
-    return _most_served(trials[:last])
+    return _most_served(trials[:last]) or None
 
 
 def _bucket(trials: Sequence[Served], end: Emptied) -> tuple[Bucket, int] | None:
     served = _most_served(trials[: end.trial])
     later = [each for each in trials[end.trial + 1 :] if each.load <= served]
-    # The next one decides: a mount that is asked for too much may serve less, and recover at once.
-    if not later or not _is_short(later[0]):
+    # The next one decides: a mount that is asked for too much may serve less, and recover at once,
+    # and one that others slow down recovers when they end.
+    if not later or not _stays_short(later[0]):
         return None
     short, place = [each for each in later if _is_short(each)], end.place
     late = np.concatenate([trials[end.trial].rates[place:], *(each.rates for each in short)])
@@ -207,6 +211,12 @@ def _is_full(trial: Served) -> bool:
 
 def _is_short(trial: Served) -> bool:
     return float(np.median(trial.rates)) < SHORT * trial.load
+
+
+def _stays_short(trial: Served) -> bool:
+    """Whether it is short to the end: at its begin what came meanwhile is served."""
+    parts = np.array_split(trial.rates, max(trial.rates.size // LATE_S, 1))
+    return all(np.median(part) < SHORT * trial.load for part in parts[1:] or parts)
 
 
 def _find_end(trials: Sequence[Served], number: int) -> Emptied | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from itertools import pairwise
 
+from replayer.capacity.bucket import CONFIRM_S
 from replayer.capacity.document import document_of
 from replayer.capacity.found import Found, Point
 from replayer.capacity.goals import Counts, count_goal, count_served
@@ -74,6 +75,7 @@ class _Flow:
         self._order = order
         self._found = found
         self._begin_s = time.monotonic()
+        self._trials = 0
         self._neighbour = None if order.neighbour is None else self._process_of(order.neighbour)
 
     def _process_of(self, neighbour: CheckedNeighbour) -> NeighbourProcess:
@@ -116,29 +118,39 @@ class _Flow:
             replace_content(self._order.output / name, text.encode())
 
     def _turns(self) -> Iterator[tuple[Found, Trial]]:
-        number, goes_on = 0, True
-        while goes_on:
-            goes_on = False
+        before = -1
+        while before != self._trials and self.interruption.level is Level.NONE:
+            before = self._trials
             for one in self._found:
-                if self.interruption.level > Level.NONE:
-                    return
-                trial = self._next_trial(one, number + 1)
-                if trial is not None:
-                    number, goes_on = number + 1, True
-                    yield one, trial
+                yield from self._turn(one)
 
-    def _next_trial(self, one: Found, number: int) -> Trial | None:
+    def _turn(self, one: Found) -> Iterator[tuple[Found, Trial]]:
+        """Make its next trial. If its credits seem spent, try again at once: they come back."""
+        for _ in range(2):
+            trial = self._next_trial(one)
+            if trial is None or self.interruption.level > Level.NONE:
+                return
+            self._trials = trial.number
+            yield one, trial
+            if one.suspected_load(self._order.load) is None:
+                return
+
+    def _next_trial(self, one: Found) -> Trial | None:
         """Return the next trial of a target; None if it needs none, or has no time for one."""
         if one.failure is not None or one.ran_out or one.is_known(self._order.precision):
             return None
         if one.bucket is not None:
             return None  # small loads fill it again, and large ones tell nothing of it
-        load = one.next_load(self._order.load)
+        load, number = one.next_load(self._order.load), self._trials + 1
         seconds = self._order.seconds(load, is_bracketed=one.search.is_bracketed)
-        if not LEAST <= load <= MOST or seconds + START_S > self._left_s():
+        left_s = self._left_s() - START_S
+        if not LEAST <= load <= MOST or seconds > left_s:
             return None
+        confirms = one.suspected_load(self._order.load) is not None
+        if confirms:
+            seconds = max(seconds, min(CONFIRM_S, int(left_s)))
         folder = self._order.output / f"{number:03}-{one.target.name}"
-        return Trial(number, one.target, load, seconds, one.users, folder, one.kept)
+        return Trial(number, one.target, load, seconds, one.users, folder, one.kept, confirms)
 
     def _left_s(self) -> float:
         return self._begin_s + self._order.budget_s - time.monotonic()
@@ -149,7 +161,8 @@ class _Flow:
         turn = ScheduledSegment(self._place_of(one), trial.number - 1, None)
         try:
             with nullcontext() if self._neighbour is None else self._neighbour.beside(turn):
-                ended = run_trial(self._order, trial, one.search.is_clear, self.interruption)
+                is_clear = _never if trial.confirms else one.search.is_clear
+                ended = run_trial(self._order, trial, is_clear, self.interruption)
                 one.kept = ended.kept
             if trial.target.is_on_workers and trial.number == 1:
                 self._begin_s += ended.waited_s  # workers are started by hand
@@ -250,6 +263,11 @@ class _Flow:
             one.kept = None
         if left is not None:
             sys.stderr.write(f"{left}\n")
+
+
+def _never(_counts: Sequence[Counts]) -> bool:
+    """Do not end a trial before its time: it looks how long little is served."""
+    return False
 
 
 def _transaction(measured: RoundSummary, name: str) -> TransactionSummary | None:

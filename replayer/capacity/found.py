@@ -151,10 +151,15 @@ class Found:
         lowest = min(broke, key=lambda point: point.load, default=None)
         return None if lowest is None else lowest.slowest
 
+    def suspected_load(self, load: Load) -> float | None:
+        """Return at which load to try again whether its credits are spent; None: they seem not."""
+        looks = load is Load.ARRIVALS and self.bucket is None
+        return suspected_load(self.served) if looks else None
+
     def next_load(self, load: Load) -> float:
         """Return the load of the next trial, below those for which this client is too small."""
-        suspected = suspected_load(self.served) if load is Load.ARRIVALS else None
-        if suspected:
+        suspected = self.suspected_load(load)
+        if suspected is not None:
             return suspected
         next_load = self.search.next_load(load.first)
         if self.client_loads:

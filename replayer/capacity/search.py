@@ -34,11 +34,16 @@ LOADS: Floats = np.geomspace(LEAST, MOST, 2_000)
 SLOPES: Floats = np.geomspace(1, 100, 30)
 """Chosen: from twice the share at twice the load to a cliff."""
 GROWTH = 4.0  # chosen: from one page view a second to 1,000 in five trials
-LEAST_FITTED = 0.1
-"""Chosen: a share below so much of what is allowed lies on a side, as one that is nearer to all
-than to what is allowed: no line tells how far."""
+LEAST_FITTED, MOST_FITTED = 0.2, 6.0
+"""Measured with a queue: a share below, or above, so many times what is allowed lies on a side; the
+line is no longer straight there. With 0.1, and shares of up to a half, 7 % of 150 capacities were
+off by more than 5 %; so 2 % of 120."""
 SPREAD = 10.0  # chosen: of transactions that queue, until it is measured
 LEAST_SHARE, MOST_SHARE = 0.001, 0.3  # chosen: trials that tell how much parts differ
+SURE = 2.0
+"""How many standard errors are added to how much parts differ. Few queues that grow and shrink tell
+it badly, and where it seems small by chance, a search ends. Without them 83 % of 150 intervals of
+simulated queues covered the truth, with them 91 to 95 % of 180."""
 LOW, HIGH = 0.025, 0.975
 """The bounds of an interval of 95 %."""
 BESIDE = (0.3, 0.7)
@@ -246,7 +251,7 @@ def _fit(load: float, counts: Counts, allowed: float) -> Floats:
 
 
 def _fitted(allowed: float) -> tuple[float, float]:
-    return LEAST_FITTED * allowed, (1 + allowed) / 2
+    return LEAST_FITTED * allowed, min(MOST_FITTED * allowed, (1 + allowed) / 2)
 
 
 def _odds(counts: Counts, allowed: float, spread: float) -> float:
@@ -263,15 +268,24 @@ def _odds(counts: Counts, allowed: float, spread: float) -> float:
 
 
 def _spread(trials: Sequence[Counts]) -> float:
-    """Return how many times as much parts of trials differ as those of independent samples."""
-    found = expected = 0.0
+    """Return how many times as much parts of trials differ as those of independent samples.
+
+    It is more than was found, by as much as that may be too little.
+    """
+    found: list[Floats] = []
+    expected = 0.0
     for counts in trials:
-        parts = int((counts.ended > 0).sum())
+        own = counts.ended > 0
+        parts = int(own.sum())
         if parts > 1 and LEAST_SHARE <= counts.share <= MOST_SHARE:
-            differences = counts.bad - counts.share * counts.ended
-            found += float((differences**2).sum()) * parts / (parts - 1)
+            differences = (counts.bad - counts.share * counts.ended)[own]
+            found.append(differences**2 * parts / (parts - 1))
             expected += float(counts.ended.sum()) * counts.share * (1 - counts.share)
-    return max(found / expected, 1.0) if expected else SPREAD
+    if not expected:
+        return SPREAD
+    squares = np.concatenate(found)
+    most = float(squares.sum() + SURE * squares.std() * squares.size**0.5)
+    return max(most / expected, 1.0)
 
 
 def _logit(share: float) -> float:

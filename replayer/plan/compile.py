@@ -61,7 +61,8 @@ def compile_plan(
         "duration_ns": scenario.duration_ns if duration_ns is None else duration_ns,
         "transactions": scenario.iterations if transactions is None else transactions,
     }
-    body = {**_work(book), **_settings(scenario), "seed": seed, "users": count, "stop": stop}
+    seeds = {"seed": seed} if scenario.draws is None else {"seed": seed, "draws": scenario.draws}
+    body = {**_work(book), **_settings(scenario), **seeds, "users": count, "stop": stop}
     return Plan(body, tuple(book.traces.facts))
 
 

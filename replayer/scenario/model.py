@@ -147,6 +147,7 @@ class Scenario(Part):
     about: str = ""
     assumptions: tuple[str, ...] = ()
     seed: Seed = 1
+    draws: Seed | None = None
     users: Users = Users.model_validate({})
     arrivals: Arrivals | None = None
     duration_ns: Annotated[Duration, Field(gt=0)] | None = Field(None, alias="duration")

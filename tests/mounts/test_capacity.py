@@ -15,8 +15,17 @@ pytestmark = pytest.mark.mounts
 SERVICE_S = 0.002
 LIMIT_S = 0.02
 SHARE = 0.05
-CAPACITY = 1 / SERVICE_S - math.log(1 / SHARE) / LIMIT_S
-"""Of one server with exponential service: times are exponential, with rate 1/S - load (M/M/1)."""
+
+
+def capacity_of_queue(service_s: float, limit_s: float) -> float:
+    """Return at which load the p95 of one server with exponential service is the limit.
+
+    Times in the queue are exponential, too, with rate 1/S - load (M/M/1).
+    """
+    return 1 / service_s - math.log(1 / SHARE) / limit_s
+
+
+CAPACITY = capacity_of_queue(SERVICE_S, LIMIT_S)
 SCENARIO = """
 name: sync
 about: One call that waits.

@@ -66,6 +66,13 @@ def _allows(step: Step, outcome: str) -> bool:
     return bool(expect & {outcome, "any"})
 
 
+def _draws(document: dict[str, Any]) -> int:
+    """Return the seed of what users draw."""
+    seed: int = document["seed"]
+    draws: int = document.get("draws", seed)
+    return draws
+
+
 class User:
     """A user in one round (one segment): its stream, its slots and what it has done."""
 
@@ -75,7 +82,7 @@ class User:
         self.document = document
         self.number = number
         self.round_number = round_number
-        self.stream = ops_stream(document["seed"], round_number, number)
+        self.stream = ops_stream(_draws(document), round_number, number)
         self.turns: Counter[int] = Counter()  # of each sequential picker
         self.transactions = 0
         self.writes = 0
@@ -102,7 +109,7 @@ class User:
         self.pipelines += 1
 
         def begin(stage: int) -> None:
-            ops = ops_stream(self.document["seed"], self.round_number, self.number)
+            ops = ops_stream(_draws(self.document), self.round_number, self.number)
             self.slots = [Slot() for _ in range(SLOTS)]
             self.stream = stage_stream(ops, number, stage)
             self.turns = Counter()

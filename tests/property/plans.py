@@ -59,6 +59,7 @@ def plans(draw: st.DrawFn, users: int) -> Document:
         "format": 1,
         "name": "any-plan",
         "seed": draw(st.integers(0, 2**64 - 1)),
+        **draw(st.sampled_from([{}, {"draws": 2**64 - 1}])),
         "users": users,
         "written": draw(CONTENTS),
         "pool_bytes": LARGEST_WRITE + 4096 + 8 * draw(st.integers(0, 100)),

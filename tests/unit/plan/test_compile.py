@@ -52,6 +52,12 @@ def test_another_seed_gives_another_fingerprint(scenario: Scenario, seed: int) -
     assert (one.fingerprint == other.fingerprint) == (scenario.seed == seed)
 
 
+@given(scenarios(), st.integers(0, 2**64 - 1))
+def test_other_draws_leave_the_files_as_they_are(scenario: Scenario, draws: int) -> None:
+    other = compile_plan(scenario.model_copy(update={"draws": draws})).body
+    assert other == {**compile_plan(scenario).body, "draws": draws}
+
+
 @given(scenarios())
 def test_the_native_engine_accepts_every_plan(scenario: Scenario) -> None:
     plan = compile_plan(scenario)

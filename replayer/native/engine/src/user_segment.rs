@@ -86,7 +86,7 @@ fn intent_of<'a>(
 ) -> Intent<'a> {
     let program = &*core.setting.program;
     let paced = Paced {
-        seed: program.seed,
+        seed: program.draws,
         round: segment.round,
         user: thread_state.user,
         users: program.users,
@@ -138,7 +138,7 @@ impl<'a> UserSegment<'a> {
             rest: program.transactions_per_user.unwrap_or(u64::MAX),
             free_ns: begin_ns,
             due_ns: None,
-            draws_of_failed: Stream::of_ops(program.seed, segment.round, thread_state.user),
+            draws_of_failed: Stream::of_ops(program.draws, segment.round, thread_state.user),
         }
     }
 

@@ -63,7 +63,7 @@ impl Engine {
                     .begin_phase((first, round), warm_up_ns, phase);
             },
             targets.iter().map(term).collect(),
-            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
+            |begin_ns| Arrivals::new(&program.pace, program.draws, round, begin_ns, self.turn),
         );
         if !opened {
             return Err(Error::state("a segment is open, or the engine is closed"));

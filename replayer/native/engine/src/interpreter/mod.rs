@@ -224,7 +224,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             floors: setting.recorder.slow(thread_state.home).floors(),
             slots: thread_state.texts.each_ref().map(Slot::new),
             used: 0,
-            stream: Stream::of_ops(program.seed, round, thread_state.user),
+            stream: Stream::of_ops(program.draws, round, thread_state.user),
             round,
             seq: 0,
             writes: 0,

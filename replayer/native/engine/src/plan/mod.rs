@@ -35,6 +35,8 @@ struct Document {
     name: String,
     #[serde(deserialize_with = "integer::<_, _, 0, { u64::MAX }>")]
     seed: u64,
+    #[serde(default, deserialize_with = "draws")]
+    draws: Option<u64>,
     #[serde(deserialize_with = "integer::<_, _, 1, { 1 << 24 }>")]
     users: u32,
     #[serde(deserialize_with = "content")]
@@ -67,6 +69,10 @@ struct Stop {
     duration_ns: Option<Number>,
     #[serde(deserialize_with = "nullable")]
     transactions: Option<Number>,
+}
+
+fn draws<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<u64>, D::Error> {
+    integer::<_, _, 0, { u64::MAX }>(deserializer).map(Some)
 }
 
 fn name<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
@@ -149,6 +155,7 @@ fn program(document: Document) -> Parsed<Program> {
     };
     Ok(Program {
         seed: document.seed,
+        draws: document.draws.unwrap_or(document.seed),
         users,
         written: document.written,
         pool_bytes: document.pool_bytes,

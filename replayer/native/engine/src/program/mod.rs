@@ -25,7 +25,10 @@ use serde::de::{Deserializer, Error};
 /// A plan of format 1, checked and ready to run.
 #[derive(Debug)]
 pub struct Program {
+    /// What files contain.
     pub(crate) seed: u64,
+    /// What users draw from while they run.
+    pub(crate) draws: u64,
     pub(crate) users: u32,
     pub(crate) written: Content,
     pub(crate) pool_bytes: u64,
