@@ -17,7 +17,7 @@ from replayer.capacity.goals import Counts, count_goal, count_served
 from replayer.capacity.order import CapacityOrder, Load
 from replayer.capacity.page import render_page
 from replayer.capacity.search import LEAST, MOST, Search
-from replayer.capacity.trial import Trial, run_trial, served_in
+from replayer.capacity.trial import EndedTrial, Trial, run_trial, served_in
 from replayer.errors import OutsideError, ReplayerError, in_one_line
 from replayer.measure.health import saturated
 from replayer.measure.record import RunRecord
@@ -36,7 +36,6 @@ from replayer.run.schedule import ScheduledSegment
 __all__ = ["find_capacities"]
 
 MORE_USERS = 4  # chosen: from 64 to 4,096 in three trials
-MOST_USERS = 10_000  # as -u
 START_S = 3.0  # measured: starts a program, and finds files that are laid out
 WRONG = ReplayerError.exit_code
 """The exit code of a trial that was asked for something that cannot be meant."""
@@ -175,10 +174,17 @@ class _Flow:
             if trial.target.is_on_workers:  # it removes what it made, or says where that is
                 sys.stderr.write(said_beside(trial.folder).read_text(errors="replace"))
             return
+        self._take(one, trial, ended, at_s)
+
+    def _take(self, one: Found, trial: Trial, ended: EndedTrial, at_s: float) -> None:
+        """Learn from a trial that nobody has interrupted."""
         if ended.record is not None:
             self._learn(one, trial.load, at_s, ended.record)
         elif trial.number == 1 and ended.code == WRONG:
             raise ReplayerError(ended.failure or "", hint=ended.hint)
+        elif ended.code == WRONG and one.users > self._order.users:
+            one.users = one.most_users = max(one.users // MORE_USERS, self._order.users)
+            self._say(one, trial.load, f"not with so many users: {ended.failure}")
         else:
             one.failure = ended.failure
 
@@ -196,9 +202,9 @@ class _Flow:
         served = [count_served(goal, record) for goal in goals]
         is_short = self._order.load is Load.ARRIVALS and not holds and search.holds(served)
         is_saturated = health is not None and saturated(health)
-        if is_short and not is_saturated and one.users < MOST_USERS:
+        if is_short and not is_saturated and one.users < one.most_users:
             # The target served in time those that it was asked for: there were too few to ask.
-            one.users = min(one.users * MORE_USERS, MOST_USERS)
+            one.users = min(one.users * MORE_USERS, one.most_users)
             self._remove([one])  # it is laid out for as many users as there were
             self._say(one, load, f"all threads were busy; {one.users:,} from now on")
             return

@@ -12,6 +12,7 @@ from replayer.run.targets import NamedTarget
 
 __all__ = ["Found", "Point", "rank"]
 
+MOST_USERS = 10_000  # as -u
 CLIENT_TRIES = 3  # chosen: so often the client may run out, at smaller and smaller loads
 
 
@@ -68,6 +69,8 @@ class Found:
     """Whether the neighbour was not as asked, as the failure says: there is no capacity then."""
     goes_on: bool = False
     """Whether more trials may follow."""
+    most_users: int = MOST_USERS
+    """How many threads there can be: the files of a scenario may be too few for more."""
 
     @property
     def client_loads(self) -> list[float]:

@@ -55,6 +55,36 @@ def test_ctrl_c_ends_the_trial_and_shows_what_is_known(
     assert list((shell.home / "mount").iterdir()) == []
 
 
+OWN = """
+name: own
+about: A file of each user's own.
+users: {count: 64}
+duration: 10s
+datasets:
+  files: {files: 64, sizes: 1KiB}
+mix: {hold: 1}
+transactions:
+  hold: [open: {from: files, pick: own}, think: 100ms, close]
+"""
+
+
+@pytest.mark.nightly
+def test_a_scenario_whose_files_are_too_few_for_more_users_is_searched_all_the_same(
+    shell: Shell, tmp_path: Path
+) -> None:
+    (shell.home / "own.yaml").write_text(OWN)
+    limits = ("--threshold", "hold.p95 < 150ms", "--budget", "90s")
+    done = shell.run(
+        *("capacity", "own.yaml", "--target", f"here={shell.target()}"),
+        *(*limits, "-o", tmp_path / "out"),
+    )
+    assert "not with so many users: " in done.err
+    (found,) = json.loads((tmp_path / "out/capacity.json").read_text())["targets"]
+    assert found["failure"] is None
+    assert found["at_least"] >= 160
+    assert 640 in [trial["load"] for trial in found["trials"] if trial["client_ran_out"]]
+
+
 def test_users_are_a_load_too(shell: Shell, words: tuple[str, ...], tmp_path: Path) -> None:
     more = ("--by", "users", "--budget", "20s", "--json", "-o", tmp_path / "out")
     done = shell.run(*words, "--threshold", "look.p95 < 200ms", *more)
