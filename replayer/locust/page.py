@@ -46,6 +46,7 @@ from replayer.web.form import make_form
 from replayer.web.guard import INLINE_SCRIPTS, TOKEN
 from replayer.web.op_totals import PERCENTS, WHOLE, OpLine, supported
 from replayer.web.run_control import ActiveRun, RunControl, answer_order
+from replayer.web.start import render_start
 
 
 class _InOrder(DefaultJSONProvider):
@@ -218,6 +219,7 @@ def _us(value_ns: int | None) -> float | str:
     return DASH if value_ns is None else round_figure(value_ns / NS_PER_US)
 
 
+BAR = ("bar.js", "palette.css", "bar.css")
 HEAD_END = "</head>"
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 TAB = "operations"
@@ -234,6 +236,7 @@ def _install(web_ui: WebUI, control: RunControl) -> None:
         {"key": TAB, "structure": [{"key": key, "title": title} for key, title in COLUMNS]}
     ]
     _dress(web_ui, control)
+    _move_locusts(app, web_ui, control)
     app.view_functions["locust.swarm"] = web_ui.auth_required_if_enabled(_starter(control))
     app.view_functions["locust.stop"] = web_ui.auth_required_if_enabled(_stopper(control))
     figures = cast("_Figures", app.view_functions["locust.request_stats"])
@@ -243,6 +246,22 @@ def _install(web_ui: WebUI, control: RunControl) -> None:
     token: str = app.extensions[TOKEN]
     app.after_request(lambda response: _put_script(response, token))
     app.after_request(_quote_name)
+
+
+LOCUSTS = "locust_page"
+"""The endpoint of Locust's own page, which stands beside ours."""
+
+
+def _move_locusts(app: Flask, web_ui: WebUI, control: RunControl) -> None:
+    """Serve our start page first, and Locust's page under a name of its own.
+
+    It asks for files and figures by names that are relative to the first page.
+    """
+    own = app.view_functions["locust.index"]
+    base = app.blueprints["locust"].url_prefix or ""
+    app.add_url_rule(f"{base}/locust", LOCUSTS, own)
+    start = web_ui.auth_required_if_enabled(lambda: render_start(control))
+    app.view_functions["locust.index"] = start
 
 
 def _dress(web_ui: WebUI, control: RunControl) -> None:
@@ -327,15 +346,12 @@ def _quote_name(response: Response) -> Response:
 
 def _put_script(response: Response, token: str) -> Response:
     """Put our script and style into Locust's index, and let its own inline script run."""
-    if (
-        request.endpoint != "locust.index"
-        or response.status_code != HTTPStatus.OK
-        or response.is_streamed
-    ):
+    if request.endpoint != LOCUSTS or response.status_code != HTTPStatus.OK or response.is_streamed:
         return response
     page = response.get_data(as_text=True)
-    script, style = (url_for("replayer.assets", name=name) for name in ("page.js", "page.css"))
-    link = f'<link rel="stylesheet" href="{style}"><script src="{script}"></script>'
+    script, *styles = (url_for("replayer.assets", name=name) for name in BAR)
+    link = "".join(f'<link rel="stylesheet" href="{style}">' for style in styles)
+    link += f'<script src="{script}"></script>'
     setting = (
         f'<meta name="replayer" content="{url_for("replayer.overview")}">'
         f'<meta name="replayer-token" content="{token}">'

@@ -48,9 +48,10 @@ def polyline(points: Sequence[tuple[float, float]], classes: str) -> Mark:
     )
 
 
-def hit(x: float, y: float, tip: str) -> Mark:
-    """Return a place that shows a tip."""
-    return mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip)
+def hit(x: float, y: float, tip: str, explains: str | None = None) -> Mark:
+    """Return a place that shows a tip, and leads to the element that explains it."""
+    more = {} if explains is None else {"data_explains": explains}
+    return mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip, **more)
 
 
 def colour(number: int) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from replayer._native import Histogram
+from replayer.analysis.explain import cut_windows, explain
 from replayer.analysis.slots import Distribution, Subject, read_distributions
 from replayer.measure.clients import with_kinds
 from replayer.measure.record import RunRecord
@@ -37,6 +38,7 @@ from replayer.report.description import (
     say_verdict,
 )
 from replayer.report.document import ComparedFigure, Comparison, ComparisonRow, Document
+from replayer.report.explaining import lines_of, title_of
 from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, show_value
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.plan_changes import same_work
@@ -67,6 +69,15 @@ def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
     With different plans they are ranked by what bears the same name. More targets than can be held
     side by side are not ranked, and the page says so.
     """
+    return _render(records, plans, "base.html")
+
+
+def render_part(records: Sequence[RunRecord], plans: Plans = "same plan") -> str:
+    """Render the same as a part of a page that has a head, a style and a script of its own."""
+    return _render(records, plans, "part.html")
+
+
+def _render(records: Sequence[RunRecord], plans: Plans, layout: str) -> str:
     materials = [_Material(each, compose(each), read_distributions(each)) for each in records]
     targets = sum(len(material.document.targets) for material in materials)
     alike = plans == "different plans" or all(same_work(records[0], each) for each in records)
@@ -76,6 +87,7 @@ def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
     page = environment().get_template("page.html")
     return printable(
         page.render(
+            layout=layout,
             names=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
             headlines=tuple(_headlines(materials, comparison)),
             runs=[_describe(material) for material in materials],
@@ -280,7 +292,8 @@ def _charts(material: _Material) -> _Context:
             }
             for sweep in sweeps
         ],
-        "over_time": [*filter(None, _over_time(material))],
+        "over_time": [*_over_time(material)],
+        "credits": [*_credits(material)],
         "more_targets": [f"{more} more targets are in the figures only."] if more > 0 else [],
     }
 
@@ -294,7 +307,8 @@ def _by_size(sweep: Sweep, material: _Material) -> Iterator[Chart | None]:
         )
 
 
-def _over_time(material: _Material) -> Iterator[Chart | None]:
+def _over_time(material: _Material) -> Iterator[_Context]:
+    """Yield the charts of each target, and the explanation of each of their moments."""
     analysis = material.document.analysis
     for number, target in enumerate(material.document.targets[:_MOST_OVER_TIME]):
         found = material.whole(target.index)
@@ -304,9 +318,30 @@ def _over_time(material: _Material) -> Iterator[Chart | None]:
             steps=[step for step in analysis.steps if step.target == target.name],
             silences=[silence for silence in analysis.silences if silence.target == target.name],
         )
-        classes = colour(number)
-        yield draw_timeline(f"{target.name}: latency over time", found, happenings, classes)
-        yield draw_heatmap(f"{target.name}: how many took how long, and when", found, classes)
+        windows, classes = cut_windows(found.slots), colour(number)
+        names = [f"{material.record.folder.name}-{target.index}-{n}" for n in range(len(windows))]
+        explained = [*zip(windows, names, strict=True)]
+        charts = (
+            draw_timeline(
+                f"{target.name}: latency over time", found, happenings, explained, classes
+            ),
+            draw_heatmap(
+                f"{target.name}: how many took how long, and when", found, explained, classes
+            ),
+        )
+        facts = explain(material.record, target.index, windows)
+        yield {
+            "target": target.name,
+            "charts": [*filter(None, charts)],
+            "moments": [
+                (name, title_of(each), [*lines_of(each)])
+                for name, each in zip(names, facts, strict=True)
+            ],
+        }
+
+
+def _credits(material: _Material) -> Iterator[Chart]:
     timeline = material.whole(0)
     if timeline is not None:
-        yield from (draw_metric(each, timeline) for each in material.document.credits)
+        charts = (draw_metric(each, timeline) for each in material.document.credits)
+        yield from filter(None, charts)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from replayer.analysis.explain import Window
 from replayer.analysis.finding import Silence, Step
 from replayer.analysis.slots import Distribution, Widening
 from replayer.measure.run import CloudMetric
@@ -53,9 +54,16 @@ class Happenings:
 
 
 def draw_timeline(
-    title: str, found: Distribution, happenings: Happenings, classes: str
+    title: str,
+    found: Distribution,
+    happenings: Happenings,
+    explained: Sequence[tuple[Window, str]],
+    classes: str,
 ) -> Chart | None:
-    """Draw one target's latency over time; None where nothing was measured."""
+    """Draw one target's latency over time; None where nothing was measured.
+
+    Windows that are explained lead to the element of a name.
+    """
     if not found.table.sum():
         return None
     slots = found.slots
@@ -64,7 +72,7 @@ def draw_timeline(
     values = np.concatenate(list(lines.values()))
     values = values[np.isfinite(values)]
     up = LogScale(max(float(values.min()), 1) / 1.3, float(values.max()) * 1.3, BOTTOM, TOP)
-    marks = [*_happened(across, happenings), *_rounds(across, found)]
+    marks = [*_windows(across, explained), *_happened(across, happenings), *_rounds(across, found)]
     middles = slots.begins_s + slots.lengths_s / 2
     for _, name, width in _LINES:
         for part in _unbroken(lines[name], found):
@@ -81,7 +89,9 @@ def draw_timeline(
         ]
         tip = "\n".join([f"at {format_duration(float(slots.begins_s[place]))}", *texts])
         x, y = across.place(float(middles[place])), up.place(float(lines["median"][place]))
-        marks.append(hit(x, y, tip))
+        at_s = float(middles[place])
+        name = next((name for (begin, end), name in explained if begin <= at_s < end), None)
+        marks.append(hit(x, y, tip, name))
     return Chart(
         title,
         Axis(across, "seconds of the run", lambda value: f"{value:g}"),
@@ -153,6 +163,16 @@ def _unbroken(values: Floats, found: Distribution) -> Iterator[list[int]]:
         yield piece
 
 
+def _windows(across: LinearScale, explained: Sequence[tuple[Window, str]]) -> Iterator[Mark]:
+    """Yield an area for each window, which leads to its explanation."""
+    for (begin, end), name in explained:
+        x, width = across.place(begin), across.place(end) - across.place(begin)
+        height = BOTTOM - TOP
+        yield mark(
+            "rect", x=x, y=TOP, width=width, height=height, classes="window", data_explains=name
+        )
+
+
 def _happened(across: LinearScale, happenings: Happenings) -> Iterator[Mark]:
     for silence in happenings.silences:
         begin, end = across.place(silence.at_s), across.place(silence.at_s + silence.length_s)
@@ -207,7 +227,9 @@ ROWS = 48  # of latency: chosen, 4 points high each
 SHADES = 8  # of the style sheet
 
 
-def draw_heatmap(title: str, found: Distribution, classes: str) -> Chart | None:
+def draw_heatmap(
+    title: str, found: Distribution, explained: Sequence[tuple[Window, str]], classes: str
+) -> Chart | None:
     """Draw one target's distribution over time; None where nothing was measured."""
     if not found.table.sum():
         return None
@@ -224,6 +246,7 @@ def draw_heatmap(title: str, found: Distribution, classes: str) -> Chart | None:
         for shade in range(1, SHADES + 1)
         if (path := _path(found, shades == shade))
     ]
+    marks += _windows(_time_axis(found), explained)
     return Chart(
         title,
         Axis(_time_axis(found), "seconds of the run", lambda value: f"{value:g}"),

@@ -14,7 +14,7 @@ from replayer.measure.runfolder import PARENT
 from replayer.run.options import CacheState, Pace, ReplaySettings, Settings, parse_run_time
 from replayer.run.targets import parse_targets
 from replayer.scenario.model import wrong_users
-from replayer.scenario.units import wrong_run_time
+from replayer.scenario.units import read_duration, wrong_run_time
 from replayer.verdict.threshold import parse_threshold
 from replayer.web.choices import Choice
 
@@ -32,7 +32,7 @@ CACHES = (STATED, "as-is", "warm", "cold")
 AT_ONCE = ("arrivals=null", "users.every=null", "users.think_time=0s")
 PACES = {STATED: (), "no think time": AT_ONCE}
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
-OURS = frozenset({"scenario", "targets", "cache", "pace"})
+OURS = frozenset({"scenario", "targets", "cache", "pace", "think", "rate", "limits"})
 REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
 SEARCHES = frozenset({"scenario", "targets", "limits", "by", "precision", "budget"})
 SEARCH_LOADS = {"arrivals": "arrivals a second", "users": "users that wait and think"}
@@ -133,11 +133,9 @@ class RunForm:
         """
         _refuse_foreign(sent, SEARCHES)
         chosen = self._chosen(sent)
-        limits = [line.strip() for line in _one(sent, "limits").splitlines() if line.strip()]
-        if not 1 <= len(limits) <= MOST_LIMITS:
-            raise ReplayerError(f"limits: must name 1 to {MOST_LIMITS}, got {len(limits)}")
-        for limit in limits:
-            parse_threshold(limit, "limits")
+        limits = _read_limits(sent)
+        if not limits:
+            raise ReplayerError("limits: must name at least one")
         budget_s = _read_time(_one(sent, "budget"))
         return [
             "capacity",
@@ -155,8 +153,16 @@ class RunForm:
         cache = _pick(sent, "cache", CACHES)
         pace = _pick(sent, "pace", self._paces())
         settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
-        changes = () if chosen.source is None else (*chosen.changes, *PACES[pace])
-        return replace(settings, scenario=chosen.source, replay=None, changes=changes)
+        changes: tuple[str, ...] = (*PACES[pace], *_read_knobs(sent))
+        if chosen.source is None and changes:
+            raise ReplayerError("think and rate: are for scenarios, not for a locustfile")
+        return replace(
+            settings,
+            scenario=chosen.source,
+            replay=None,
+            changes=() if chosen.source is None else (*chosen.changes, *changes),
+            thresholds=_read_limits(sent) if "limits" in sent else settings.thresholds,
+        )
 
     def _chosen(self, sent: Mapping[str, Sequence[str]]) -> Choice:
         choices = {choice.name: choice for choice in self.choices}
@@ -239,6 +245,33 @@ def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> 
         raise ForeignError(f"{name}: cannot be set from the page")
 
 
+def _read_limits(sent: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    found = [line.strip() for line in _one(sent, "limits").splitlines() if line.strip()]
+    if len(found) > MOST_LIMITS:
+        raise ReplayerError(f"limits: must name at most {MOST_LIMITS}, got {len(found)}")
+    for limit in found:
+        parse_threshold(limit, "limits")
+    return tuple(found)
+
+
+def _read_knobs(sent: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the changes to a scenario that its usual knobs stand for."""
+    think, rate = _one(sent, "think").strip(), _one(sent, "rate").strip()
+    if think and rate:
+        raise ReplayerError("think and rate exclude each other: users that arrive do not wait")
+    if think:
+        try:
+            wait_ns = read_duration(think)
+        except ValueError as error:
+            raise ReplayerError(f"think time: {error}") from None
+        return ("arrivals=null", "users.every=null", f"users.think_time={wait_ns}ns")
+    if rate:
+        number = _read_positive(rate, "arrivals must be more than 0 a second")
+        waits = ("users.think_time=null", "users.every=null")
+        return (*waits, f"arrivals={{rate: {number:g}/s, process: poisson}}")
+    return ()
+
+
 def _read_users(text: str) -> int:
     digits = text.strip().removeprefix("-")
     count = whole_number(digits)
@@ -252,13 +285,17 @@ def _read_users(text: str) -> int:
 
 
 def _read_rate(text: str) -> float:
+    return _read_positive(text, "ramp-up must be more than 0 users a second")
+
+
+def _read_positive(text: str, wanted: str) -> float:
     try:
-        rate = float(text)
+        found = float(text)
     except ValueError:
-        rate = math.nan
-    if not 0 < rate < math.inf:
-        raise ReplayerError(f"ramp-up must be more than 0 users a second, got {text!r}")
-    return rate
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise ReplayerError(f"{wanted}, got {text!r}")
+    return found
 
 
 def _read_time(text: str) -> int | None:

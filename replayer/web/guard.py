@@ -26,7 +26,8 @@ WRITING = frozenset(
     {
         *("locust.swarm", "locust.stop", "locust.reset_stats"),
         *("replayer.login", "replayer.logout", "replayer.replay"),
-        *("replayer.search", "replayer.end_search"),
+        *("replayer.search", "replayer.end_search", "replayer.check"),
+        "replayer.remove_runs",
     }
 )
 """The endpoints that take a POST; every other POST is refused, also one that a locustfile adds."""

@@ -1,6 +1,7 @@
 """The pages of past runs and of traces: read and rendered in threads, so that nobody waits."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
@@ -8,10 +9,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from flask import Blueprint, Response, render_template, request, send_file
+from flask import Blueprint, Response, jsonify, render_template, request, send_file
 
 from replayer.errors import ReplayerError
-from replayer.measure.history import PastRun, list_runs, run_names
+from replayer.measure.history import PastRun, kept_runs, list_runs, run_names
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import Run
 from replayer.measure.summary import TransactionSummary, samples_needed
@@ -20,20 +21,14 @@ from replayer.measure.units import (
     format_count,
     format_rate,
     format_time_ns,
-    format_times,
 )
-from replayer.report.claims import say_unranked
-from replayer.report.comparing import compare
-from replayer.report.comparison_text import show_interval
 from replayer.report.composition import compose
-from replayer.report.document import ComparedFigure, Comparison, Document
-from replayer.report.figures import show_value
+from replayer.report.document import Document
 from replayer.report.forms import FORMS
-from replayer.report.html import render_html
+from replayer.report.html import render_html, render_part
 from replayer.report.plan_changes import plan_changes, same_work
 from replayer.report.replay import format_counts
 from replayer.report.style import PLAIN
-from replayer.report.table import render_table
 from replayer.run.threads import call_in_thread
 from replayer.trace.shipped import shipped_traces
 from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
@@ -137,15 +132,6 @@ MOST_COMPARED = 8
 """Chosen: columns that a person can follow."""
 
 
-@dataclass(frozen=True)
-class Beside:
-    """Runs side by side."""
-
-    comparison: Comparison
-    notes: tuple[str, ...]
-    """What stands against comparing them."""
-
-
 def listed_run(folder: Path, name: str) -> Path:
     """Return the folder of a run that is listed.
 
@@ -157,22 +143,11 @@ def listed_run(folder: Path, name: str) -> Path:
     raise ReplayerError(f"{name}: no such run in {folder}")
 
 
-def compare_runs(folders: Sequence[Path]) -> Beside:
-    """Compare the targets of several runs; other work is said, and not refused.
+def render_comparison(folders: Sequence[Path]) -> str:
+    """Render the comparison of several runs as a page of its own.
 
     Raises:
         ReplayerError: Too few or too many, or one cannot be read.
-    """
-    records = _records(folders)
-    comparison = compare(records, _plans(records))
-    return Beside(comparison, (*_other_work(records), *comparison.cautions))
-
-
-def render_comparison(folders: Sequence[Path]) -> str:
-    """Render the same as a page of its own.
-
-    Raises:
-        ReplayerError: See above.
     """
     records = _records(folders)
     return render_html(records, _plans(records))
@@ -216,11 +191,23 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
         rows = [_row(past) for past in found]
         return render_template("replayer/runs.html", rows=rows, folder=folder.absolute())
 
+    @blueprint.route("/remove", methods=["POST"])
+    def remove_runs() -> Response:
+        active = control.active
+        is_over = active is None or active.outcome is not None
+        written = None if is_over else active.folder
+        try:
+            call_in_thread(_remove, folder, request.form.getlist("run"), written)
+        except ReplayerError as error:
+            return jsonify({"success": False, "message": str(error)})
+        return jsonify({"success": True})
+
     @blueprint.route("/runs/<name>")
     def run(name: str) -> str:
-        document = call_in_thread(_document, folder, name)
-        text = call_in_thread(render_table, document)
-        return render_template("replayer/run.html", name=name, document=document, text=text)
+        record = call_in_thread(load_run, listed_run(folder, name))
+        report = call_in_thread(render_part, [record])
+        scenario = record.run.plan.name
+        return render_template("replayer/run.html", name=name, scenario=scenario, report=report)
 
     @blueprint.route("/runs/<name>/report.<form>")
     def report(name: str, form: str) -> Response:
@@ -241,6 +228,27 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
         return call_in_thread(render_html, [record])
 
 
+def _remove(folder: Path, names: Sequence[str], written: Path | None) -> None:
+    """Remove run folders for good; nothing is removed if one of them cannot be.
+
+    Raises:
+        ReplayerError: One is not listed (links are not), is still written, or is kept under a name.
+    """
+    kept = {path.resolve(): name for name, path in kept_runs(folder).items()}
+    paths = [listed_run(folder, name) for name in names]
+    for path in paths:
+        if written is not None and path.name == written.name:
+            raise ReplayerError(f"{path.name}: this run goes on")
+        if path.resolve() in kept:
+            raise ReplayerError(f"{path.name}: is kept as {kept[path.resolve()]}")
+    for path in paths:
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            message = f"{path}: cannot be removed: {error.strerror or error}"
+            raise ReplayerError(message) from error
+
+
 def _in_a_header(name: str) -> str:
     """Return a folder's name without line ends and what else no header can hold."""
     return "".join(letter if letter.isprintable() else "_" for letter in name)
@@ -255,14 +263,11 @@ def add_comparison(blueprint: Blueprint, control: RunControl) -> None:
 
     @blueprint.route("/compare")
     def compare() -> str:
-        found = call_in_thread(compare_runs, chosen())
+        records = call_in_thread(_records, chosen())
         return render_template(
             "replayer/compare.html",
-            notes=found.notes,
-            comparison=found.comparison,
-            ranking=[_ranked(each) for each in found.comparison.compared],
-            unranked=[*say_unranked(found.comparison.unranked)],
-            columns=[(each.label, Path(each.folder).name) for each in found.comparison.contenders],
+            notes=[*_other_work(records)],
+            report=call_in_thread(render_part, records, _plans(records)),
             runs=request.args.getlist("run"),
         )
 
@@ -340,16 +345,3 @@ def _lines(transactions: Sequence[TransactionSummary]) -> Iterator[str]:
         named = ", ".join(f"{found.name} ({found.latency.count:,})" for found in few[:MOST_NAMED])
         more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
         yield f"fewer than {samples_needed(95)} samples, no p95: {named}{more}"
-
-
-def _ranked(ranked: ComparedFigure) -> dict[str, Any]:
-    places = {
-        standing.label: {
-            "value": show_value(ranked, standing.value),
-            "ratio": format_times(standing.ratio),
-            "interval": show_interval(standing),
-            "claim": standing.claim,
-        }
-        for standing in ranked.standings
-    }
-    return {"name": f"{ranked.subject} {ranked.figure}", "kind": ranked.kind, "places": places}

@@ -28,13 +28,17 @@ from replayer.run.metrics import PATH, render_metrics
 from replayer.run.threads import call_in_thread
 from replayer.web import login
 from replayer.web.capacity import add_capacities
-from replayer.web.charts import describe_series, parse_look
 from replayer.web.choices import describe_choices
 from replayer.web.guard import TOKEN
 from replayer.web.library import add_comparison, add_library, add_runs
+from replayer.web.live import add_live
 from replayer.web.run_control import ActiveRun, RunControl
+from replayer.web.start import add_start
 
 HERE = Path(__file__).parent
+LOOK = frozenset({"palette.css", "report.css", "report.js"})
+"""What reports look like, and our pages with them."""
+REPORT = HERE.parent / "report" / "templates"
 PLACE = "/replayer"
 
 
@@ -43,7 +47,9 @@ def install(app: Flask, control: RunControl) -> None:
     blueprint = Blueprint("replayer", __name__, template_folder=str(HERE / "templates"))
     login.views(blueprint, app)
     _add_errors(blueprint)
-    _add_live(blueprint, control)
+    _add_state(blueprint, control)
+    add_live(blueprint, control)
+    add_start(blueprint, control)
     add_runs(blueprint, control)
     add_comparison(blueprint, control)
     add_library(blueprint, control)
@@ -75,12 +81,12 @@ def _add_errors(blueprint: Blueprint) -> None:
         return jsonify({"message": error.name}), error.code or 500
 
 
-def _add_live(blueprint: Blueprint, control: RunControl) -> None:
+def _add_state(blueprint: Blueprint, control: RunControl) -> None:
     server = secrets.token_urlsafe(9)  # by which a page notices that the program is another one
 
     @blueprint.route("/assets/<name>")
     def assets(name: str) -> Response:
-        return send_from_directory(HERE / "assets", name)
+        return send_from_directory(REPORT if name in LOOK else HERE / "assets", name)
 
     @blueprint.route("/now")
     def overview() -> Response:
@@ -92,14 +98,6 @@ def _add_live(blueprint: Blueprint, control: RunControl) -> None:
     def scenarios() -> Response:
         found = call_in_thread(describe_choices, control.form.choices)
         return jsonify([asdict(facts) for facts in found])
-
-    @blueprint.route("/series")
-    def series() -> Response:
-        return jsonify(describe_series(control.active, parse_look(request.args)))
-
-    @blueprint.route("/latency")
-    def latency() -> str:
-        return render_template("replayer/latency.html", page="latency")
 
 
 CACHE_UNKNOWN = RunWarning(

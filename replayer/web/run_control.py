@@ -32,10 +32,12 @@ from replayer.run.prepared_run import RunRequest, check_in_time, chosen_targets
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick, make_progress
 from replayer.run.spawner import Spawner
 from replayer.run.targets import NamedTarget
+from replayer.run.threads import call_in_thread
 from replayer.supervisor import interrupt, is_echo
 from replayer.web.choices import read_facts
 from replayer.web.form import ForeignError, RunForm
 from replayer.web.op_totals import OpTotals
+from replayer.web.race import Race
 from replayer.web.searches import Searches, folder_of
 from replayer.web.series import RunSeries
 
@@ -123,6 +125,7 @@ class ActiveRun:
     status: LiveStatus
     op_totals: OpTotals = field(default_factory=OpTotals)
     series: RunSeries = field(default_factory=RunSeries)
+    race: Race = field(default_factory=Race)
     run: ControlledRun | None = None
     """The run; None while it is laid out and once it is over."""
     folder: Path | None = None
@@ -179,6 +182,7 @@ class RunControl:
         self.meter = Meter()
         self.target_warnings: tuple[RunWarning, ...] = ()
         """What stands against a first run."""
+        self._is_compiling = False
         self._closing: Greenlet[[ActiveRun], None] | None = None
         first = read_facts(form.choices[0])
         self._users = form.settings.users or first.users
@@ -206,6 +210,11 @@ class RunControl:
         return self._host.has_scenario_users
 
     @property
+    def has_targets(self) -> bool:
+        """Whether users work in this process: workers keep the paths of theirs."""
+        return self._host.has_targets
+
+    @property
     def state(self) -> WorkerState:
         """The state as Locust's page knows it."""
         if self.active is None:
@@ -220,7 +229,7 @@ class RunControl:
         Raises:
             ReplayerError: A run goes on, or this one cannot be run.
         """
-        if self.active is not None and self.active.outcome is None:
+        if self._is_compiling or (self.active is not None and self.active.outcome is None):
             message = "a run is active; only one run at a time is possible"
             raise ReplayerError(message, hint="stop it first")
         if self.searches.goes_on:
@@ -233,7 +242,13 @@ class RunControl:
         if not self._host.has_targets:  # where they are is each worker's own matter
             targets = tuple(NamedTarget(target.name, ()) for target in targets)
             interruption = Interruption(tidies_for(spawner.stop_timeout_s))
-        request = make_request(spawner, settings, observer, interruption, targets)
+        self._is_compiling = True
+        try:  # a large scenario takes seconds, in which other pages are served
+            request = call_in_thread(
+                make_request, spawner, settings, observer, interruption, targets
+            )
+        finally:
+            self._is_compiling = False
         interruption.watch()
         self.active, self._closing = ActiveRun(request, status), None
         self._host.show(request)

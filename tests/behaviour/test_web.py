@@ -241,7 +241,7 @@ def test_reports_and_comparisons_are_served(server: Server) -> None:
         names.append(server.until("stopped")["id"])
     listed = server.get("replayer/runs")
     assert all(f'value="{name}"' in listed for name in names)
-    assert "What was measured" in server.get(f"replayer/runs/{names[0]}")
+    assert "Conditions" in server.get(f"replayer/runs/{names[0]}")
     document = json.loads(server.get(f"replayer/runs/{names[0]}/report.json"))
     assert document["id"] == names[0]
     verdict = server.get(f"replayer/runs/{names[0]}/report.xml")

@@ -45,7 +45,7 @@ const draw = (name, properties, ...children) => {
   found.append(...children);
   return found;
 };
-const text = (x, y, anchor, words) => draw("text", { x, y, "text-anchor": anchor, "font-size": 11, fill: "var(--rp-faint)" }, words);
+const text = (x, y, anchor, words) => draw("text", { x, y, "text-anchor": anchor, "font-size": 11, fill: "var(--soft)" }, words);
 
 // Latency by load, both logarithmic; the band is where the capacity lies.
 const curve = ({ name, trials, capacity }) => {
@@ -62,11 +62,11 @@ const curve = ({ name, trials, capacity }) => {
   const picture = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": said });
   if (capacity) {
     const width = Math.max(x(capacity.high) - x(capacity.low), 1);
-    picture.append(draw("rect", { x: x(capacity.low), y: SIDES.top, width, height: SIDES.bottom - SIDES.top, fill: "var(--rp-line)" }));
+    picture.append(draw("rect", { x: x(capacity.low), y: SIDES.top, width, height: SIDES.bottom - SIDES.top, fill: "var(--rule)" }));
   }
   for (const at of logMarks(low, high)) picture.append(text(x(at), SIDES.bottom + 16, "middle", write(at, "count")));
   for (const at of logMarks(least, most)) {
-    picture.append(draw("line", { x1: SIDES.left, x2: SIDES.right, y1: y(at), y2: y(at), stroke: "var(--rp-line)" }));
+    picture.append(draw("line", { x1: SIDES.left, x2: SIDES.right, y1: y(at), y2: y(at), stroke: "var(--rule)" }));
     picture.append(text(SIDES.left - 6, y(at) + 4, "end", write(at, "time")));
   }
   LINES.forEach((line, at) => {
@@ -78,7 +78,7 @@ const curve = ({ name, trials, capacity }) => {
       picture.append(draw("circle", { cx, cy, r: 3, fill: hue(at) }));
     }
   });
-  const legend = make("div", { className: "rp-legend" });
+  const legend = make("div", { className: "keys" });
   LINES.forEach((line, at) => {
     const key = make("i", {});
     key.style.background = hue(at);
@@ -89,9 +89,9 @@ const curve = ({ name, trials, capacity }) => {
 
 const cell = (words, className = "") => make("td", { textContent: words, className });
 const row = (target, { load, holds, client_ran_out: ran, transaction }) => {
-  const number = (name, unit) => cell(transaction ? write(transaction[name], unit) : "–", "rp-number");
+  const number = (name, unit) => cell(transaction ? write(transaction[name], unit) : "–", "number");
   const told = ran ? "the client ran out" : holds ? "hold" : "break";
-  return make("tr", {}, cell(target), cell(write(load, "count"), "rp-number"), cell(told),
+  return make("tr", {}, cell(target), cell(write(load, "count"), "number"), cell(told),
     number("throughput_per_s", "count"), number("p50_ns", "time"), number("p95_ns", "time"), number("p99_ns", "time"));
 };
 
@@ -112,7 +112,7 @@ const show = (search) => {
   element("said").hidden = !goesOn || !search.said.length;
   element("said").textContent = search.said.join("\n");
   const targets = found?.targets ?? [];
-  element("answers").replaceChildren(...(found?.answers ?? []).map((line) => make("p", { className: "rp-said", textContent: line })));
+  element("answers").replaceChildren(...(found?.answers ?? []).map((line) => make("p", { className: "headline", textContent: line })));
   element("curves").replaceChildren(...targets.map(curve).filter(Boolean));
   const rows = targets.flatMap(({ name, trials }) => trials.map((trial) => row(name, trial)));
   element("trials").hidden = !rows.length;

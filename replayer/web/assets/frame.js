@@ -10,17 +10,18 @@ const BOTTOM = 24;
 export class Frame {
   constructor(parent, { title, height, wide }) {
     const { make } = window.replayer;
-    this.element = make("figure", { className: wide ? "rp-wide" : "" });
+    this.element = make("figure", { className: wide ? "wide" : "" });
     this.heading = make("h2", { textContent: title });
-    this.legend = make("div", { className: "rp-legend" });
+    this.legend = make("div", { className: "keys" });
     this.canvas = make("canvas", {});
     this.canvas.setAttribute("role", "img");
-    this.tip = make("div", { className: "rp-tip", hidden: true });
+    this.tip = make("div", { className: "tip", hidden: true });
     this.height = height;
     this.element.append(this.heading, this.legend, this.canvas, this.tip);
     parent.append(this.element);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
+    this.canvas.addEventListener("click", () => this.pick());
     new ResizeObserver(() => this.redraw()).observe(this.element);
     addEventListener("replayer-theme", () => this.redraw());
     this.pointed = null;
@@ -54,7 +55,7 @@ export class Frame {
   }
 
   shade(pen, measured) {
-    pen.fillStyle = color("line");
+    pen.fillStyle = color("rule");
     pen.globalAlpha = 0.45;
     measured.forEach((counts, at) => {
       if (counts) return;
@@ -66,8 +67,8 @@ export class Frame {
 
   axes(pen, places) {
     const { left, right, top, bottom } = this.area;
-    pen.strokeStyle = color("line");
-    pen.fillStyle = color("faint");
+    pen.strokeStyle = color("rule");
+    pen.fillStyle = color("soft");
     pen.lineWidth = 1;
     pen.textAlign = "right";
     pen.textBaseline = "middle";
@@ -99,6 +100,13 @@ export class Frame {
     const found = this.times.findIndex((time) => time >= seconds);
     this.pointed = { at: found < 0 ? this.times.length - 1 : found, x, y: event.offsetY };
     this.redraw();
+  }
+
+  // Tell which second was clicked at.
+  pick() {
+    if (!this.pointed || !this.onpick) return;
+    const { at } = this.pointed;
+    this.onpick(at ? this.times[at - 1] : this.from, this.times[at]);
   }
 
   leave() {

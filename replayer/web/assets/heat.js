@@ -58,7 +58,7 @@ export class Heat extends Frame {
         pen.fillRect(left, this.y(bin + 1), width, this.y(bin) - this.y(bin + 1));
       }
     });
-    pen.strokeStyle = color("line");
+    pen.strokeStyle = color("rule");
   }
 
   explain(heat) {

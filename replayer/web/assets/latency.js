@@ -1,5 +1,6 @@
-// The Latency page: asks for what is new each second, and draws it.
+// Charts over time: asks for what is new each second, and draws it.
 
+import { forever } from "./asking.js";
 import { Heat } from "./heat.js";
 import { Lines } from "./lines.js";
 
@@ -14,6 +15,15 @@ const throughput = new Lines(charts, { title: "Transactions a second", unit: "co
 const bytes = new Lines(charts, { title: "Bytes a second", unit: "bytes", height: 180 });
 const users = new Lines(charts, { title: "Users", unit: "count", height: 180 });
 const troubles = new Lines(charts, { title: "Errors, and calls that hang", unit: "count", height: 180 });
+
+// A click at a second says what took the time in it.
+const explain = async (begin, end) => {
+  const target = Math.max($("target").selectedIndex, 0);
+  const answer = await fetch(`${base}explain?${new URLSearchParams({ target, begin, end })}`);
+  const { title, lines } = await answer.json();
+  $("moment").replaceChildren(make("dt", { textContent: title }), ...lines.map((text) => make("dd", { textContent: text })));
+};
+latency.onpick = heat.onpick = explain;
 
 let kept = null;
 let asked = "";
@@ -96,8 +106,7 @@ const look = async () => {
     kept = null; // another run has begun
     found = await ask(words, "");
   }
-  $("empty").hidden = found.run !== null;
-  charts.hidden = found.run === null;
+  $("details").hidden = found.run === null;
   if (found.run === null) return;
   kept ??= fresh(found.run);
   kept.perDecade = found.bins_per_decade;
@@ -111,11 +120,6 @@ const look = async () => {
 let looking = Promise.resolve();
 const next = () => (looking = looking.then(look).catch((error) => console.warn(error)));
 
-const forever = async () => {
-  await next(); // the bar says it when there is no answer
-  setTimeout(forever, 1000);
-};
-
 for (const id of ["target", "transaction", "op"]) $(id).onchange = next;
 $("figure").onchange = () => kept && draw();
-forever();
+forever(next);

@@ -106,7 +106,7 @@ export class Lines extends Frame {
   // Say why there is no line.
   excuse(pen) {
     const { left, right, top, bottom } = this.area;
-    pen.fillStyle = color("faint");
+    pen.fillStyle = color("soft");
     pen.textAlign = "center";
     pen.fillText(this.data.none, (left + right) / 2, (top + bottom) / 2, right - left - 16);
   }
@@ -114,7 +114,7 @@ export class Lines extends Frame {
   explain(pen, lines) {
     const { at } = this.pointed;
     const x = Math.round(this.x(this.times[at])) + 0.5;
-    pen.strokeStyle = color("faint");
+    pen.strokeStyle = color("soft");
     pen.lineWidth = 1;
     pen.beginPath();
     pen.moveTo(x, this.area.top);

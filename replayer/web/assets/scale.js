@@ -44,10 +44,9 @@ export function logMarks(low, high) {
   return found;
 }
 
-export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--rp-${name}`).trim();
+export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-// Okabe and Ito's palette, told apart by most people with a colour deficiency; its yellow and black left out.
-const PALETTE = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
+const COLOURS = 8; // of the palette
 const DASHES = [[], [6, 3], [2, 3]];
-export const hue = (at) => PALETTE[at % PALETTE.length];
-export const dash = (at) => DASHES[Math.floor(at / PALETTE.length) % DASHES.length];
+export const hue = (at) => color(`k${at % COLOURS}`);
+export const dash = (at) => DASHES[Math.floor(at / COLOURS) % DASHES.length];

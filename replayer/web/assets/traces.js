@@ -11,7 +11,7 @@ const start = async (event) => {
   const { success, message } = await answer.json();
   refused.hidden = success;
   refused.textContent = message;
-  if (success) location.assign(`${base.replace(/replayer\/$/, "")}?tab=operations`);
+  if (success) location.assign(`${base}live`);
   else refused.scrollIntoView({ block: "center" });
 };
 form?.addEventListener("submit", start);

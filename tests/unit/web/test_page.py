@@ -7,6 +7,7 @@ from urllib.parse import quote
 import pytest
 from werkzeug.http import parse_options_header
 
+from replayer.measure.history import keep_run
 from replayer.web.guard import TOKEN_HEADER
 from tests.unit.runs import RunWriter, make_run
 from tests.unit.web.conftest import ORDER, Served
@@ -15,7 +16,7 @@ INDEX_ARGUMENTS = re.compile(r"window\.templateArgs = (.*)")
 
 
 def test_the_form_offers_scenarios_targets_caches_and_pace(served: Served) -> None:
-    page = served.ask("/").get_data(as_text=True)
+    page = served.ask("/locust").get_data(as_text=True)
     found = INDEX_ARGUMENTS.search(page)
     assert found is not None
     shown = found[1]
@@ -28,11 +29,53 @@ def test_the_form_offers_scenarios_targets_caches_and_pace(served: Served) -> No
     assert "remount_command" not in fields
 
 
+def test_the_first_page_offers_scenarios_and_targets_and_no_path(served: Served) -> None:
+    page = served.ask("/").get_data(as_text=True)
+    assert "<option>tiny</option>" in page
+    assert 'name="targets" value="near" checked' in page
+    assert 'value="/' not in page
+
+
+@pytest.mark.parametrize("name", ["palette.css", "report.css", "report.js", "bar.css", "start.js"])
+def test_every_page_has_its_look(served: Served, name: str) -> None:
+    answer = served.ask(f"/replayer/assets/{name}")
+    assert answer.status_code == 200
+    answer.close()
+
+
+def test_an_order_says_what_it_would_do_and_the_command_that_does_it(served: Served) -> None:
+    order = {**ORDER, "think": "5ms", "limits": "look.p95 < 200ms\nerrors == 0"}
+    found = served.send("/replayer/check", order).get_json()
+    assert found["command"] == (
+        "replayer run tiny.yaml --target=near=near --target=far=far -u 2 -r 2 -t 5s --cache as-is "
+        "--set=arrivals=null --set=users.every=null --set=users.think_time=5000000ns "
+        "'--threshold=look.p95 < 200ms' '--threshold=errors == 0'"
+    )
+    told = dict(found["lines"])
+    assert told["look"].startswith("100% · 3 calls (")
+    assert told["takes"].startswith("5.00 s measured on each target, about 10 s in all")
+
+
+def test_an_order_of_arrivals_has_no_think_time(served: Served) -> None:
+    found = served.send("/replayer/check", {**ORDER, "rate": "50"}).get_json()
+    assert "--set=users.think_time=null" in found["command"]
+    assert "arrivals={rate: 50/s, process: poisson}" in found["command"]
+    found = served.send("/replayer/check", {**ORDER, "rate": "50", "think": "1s"}).get_json()
+    assert (found["success"], "exclude each other" in found["message"]) == (False, True)
+
+
+def test_targets_are_told_with_their_file_system(served: Served) -> None:
+    near, far = served.ask("/replayer/targets").get_json()
+    assert (near["name"], far["name"]) == ("near", "far")
+    assert near["mount"]
+    assert near["free"].endswith(" free")
+
+
 def test_locusts_page_carries_our_script_and_token(served: Served) -> None:
-    answer = served.ask("/")
+    answer = served.ask("/locust")
     page = answer.get_data(as_text=True)
     assert f'content="{served.token}"' in page
-    assert '<script src="/replayer/assets/page.js">' in page
+    assert '<script src="/replayer/assets/bar.js">' in page
     assert "'sha256-" in answer.headers["Content-Security-Policy"]
     assert "'unsafe-inline'" not in answer.headers["Content-Security-Policy"].split("style-src")[0]
 
@@ -156,6 +199,31 @@ def test_past_runs_are_found_by_listing_alone(served: Served) -> None:
         assert answer.status_code in {308, 400, 404}, name
 
 
+def test_runs_are_removed_if_all_of_them_can_be(served: Served, tmp_path: Path) -> None:
+    runs = served.control.form.runs
+    for name in ("one", "two", "kept"):
+        writer = RunWriter(runs / name)
+        writer.transaction("page", [1000] * 20)
+        writer.write(make_run(id=name))
+    keep_run("release", runs / "kept", runs)
+    (tmp_path / "run.json").write_text("{}")
+    (runs / "link").symlink_to(tmp_path)
+    for names, says in (
+        (["one", "elsewhere"], "no such run"),
+        (["one", "../two"], "no such run"),
+        (["one", "kept"], "kept as release"),
+        (["one", "link"], "no such run"),
+    ):
+        answer = served.send("/replayer/remove", {"run": names}).get_json()
+        assert (answer["success"], says in answer["message"]) == (False, True), answer
+    assert (runs / "one").is_dir()
+    assert served.send("/replayer/remove", {"run": ["one", "two"]}).get_json()["success"]
+    left = {path.name for path in runs.iterdir()}
+    assert left >= {"kept", "link"}
+    assert not left & {"one", "two"}
+    assert (tmp_path / "run.json").exists()
+
+
 def test_every_trace_is_shown_with_its_blind_spots(served: Served) -> None:
     page = served.ask("/replayer/traces").get_data(as_text=True)
     assert "wordpress/front-warm" in page
@@ -227,4 +295,4 @@ def test_why_a_figure_has_no_ratio_to_the_best_is_on_the_page(served: Served) ->
         writer.record("0/0/measured/look/until/ok/expected", [time] * 40)
         writer.write(make_run(id=name))
     page = served.ask("/replayer/compare?run=quick&run=slow").get_data(as_text=True)
-    assert ">no ratio to 0</small>" in page
+    assert "no ratio to 0" in page

@@ -40,15 +40,15 @@
   };
 
   const places = [
-    ["Load test", home || "/", () => !onOurs() && tab() !== "operations"],
-    ["File operations", `${home || "/"}?tab=operations`, () => !onOurs() && tab() === "operations"],
-    ["Latency", `${base}latency`, () => location.pathname.startsWith(`${base}latency`)],
-    ["Runs", `${base}runs`, () => location.pathname.startsWith(`${base}runs`)],
-    ["Capacity", `${base}capacities`, () => location.pathname.startsWith(`${base}capacities`)],
-    ["Traces", `${base}traces`, () => location.pathname.startsWith(`${base}traces`)],
+    ["Start", home || "/", () => location.pathname === (home || "/")],
+    ["Live", `${base}live`],
+    ["Runs", `${base}runs`, () => isUnder(`${base}runs`) || isUnder(`${base}compare`)],
+    ["Capacity", `${base}capacities`],
+    ["Traces", `${base}traces`],
+    ["Locust", `${home}locust`],
   ];
-  const onOurs = () => location.pathname.startsWith(base);
-  const tab = () => new URLSearchParams(location.search).get("tab");
+  const isUnder = (place) => location.pathname.startsWith(place);
+  const isLocusts = () => isUnder(`${home}locust`);
 
   const bar = make("div", { id: "rp-bar", className: "rp" });
   const links = places.map(([label, href]) => make("a", { href, textContent: label }));
@@ -56,11 +56,13 @@
   const alerts = make("div", { id: "rp-alerts" });
   status.setAttribute("role", "status");
   alerts.setAttribute("role", "alert");
+  // Its buttons are made anew each second: the bar itself hears the press.
+  status.onclick = ({ target }) => target.className === "rp-stop" && fetch(target.value, { method: "POST", body: new URLSearchParams() });
 
   const mark = () =>
-    places.forEach(([, , here], at) => {
-      if (here() === links[at].hasAttribute("aria-current")) return;
-      if (!here()) return links[at].removeAttribute("aria-current");
+    places.forEach(([, place, isHere = () => isUnder(place)], at) => {
+      if (isHere() === links[at].hasAttribute("aria-current")) return;
+      if (!isHere()) return links[at].removeAttribute("aria-current");
       links[at].setAttribute("aria-current", "page");
       links[at].scrollIntoView({ block: "nearest", inline: "center" });
     });
@@ -86,8 +88,10 @@
     return found;
   };
 
+  const stop = (place) => make("button", { className: "rp-stop", textContent: "Stop", value: place });
   const describe = ({ state, run, search }) => {
-    if (search) return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` })];
+    if (search)
+      return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` }), stop(`${base}capacities/stop`)];
     if (run === null || isOther(state, run)) return [];
     const what = `${run.scenario} on ${run.targets.join(", ")}`;
     if (state === "stopped") {
@@ -97,7 +101,7 @@
     const parts = [chip(state === "running" ? "RUNNING" : "PREPARING", state), span(what)];
     if (run.work) parts.push(...work(run.work));
     else if (run.phase) parts.push(...progress(run));
-    return parts;
+    return [...parts, stop(`${home}stop`)];
   };
   const work = ({ title, done, total, bytes }) => {
     const of = total ? ` of ${total.toLocaleString("en")}` : "";
@@ -120,10 +124,13 @@
     if (hint) found.append(make("small", { textContent: hint }));
     return found;
   };
+  // A run that has ended is told of in its report, and where it was watched.
+  const isWatched = (state) => state !== "stopped" || isUnder(`${base}live`) || isLocusts();
   const complain = ({ state, run, outlook }) => {
     if (run === null) return outlook.map(({ message, hint }) => alert(message, "warn", hint));
     if (isOther(state, run)) return [];
     const found = run.failure ? [alert(`The run failed: ${run.failure}`, "bad")] : [];
+    if (!isWatched(state)) return found;
     if (!run.failure && run.why && run.outcome !== "pass") found.push(alert(run.why, "bad"));
     for (const { call, age_s: age } of run.hanging.slice(0, 5))
       found.push(alert(`A call hangs: ${call}, for ${Math.floor(age)} s`, "bad"));
@@ -226,11 +233,11 @@
       paint();
     };
     const nav = make("nav", {}, make("b", { textContent: "replayer" }), ...links);
-    if (onOurs()) nav.append(dark);
+    if (!isLocusts()) nav.append(dark);
     nav.append(leave);
     bar.append(nav, status, alerts);
     document.body.prepend(bar);
-    const tidy = () => (paint(), mark(), onOurs() || (dressForm(), dressLocust()));
+    const tidy = () => (paint(), mark(), isLocusts() && (dressForm(), dressLocust()));
     tidy();
     setInterval(tidy, 250);
     look();

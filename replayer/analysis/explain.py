@@ -1,0 +1,169 @@
+"""What made the latency of a moment: which ops, files and errors. Pure: a record in, facts out."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replayer.analysis.slots import TIMES, Slots
+from replayer.measure.hlog import Key
+from replayer.measure.record import Event, RunRecord
+from replayer.measure.summary import WAITS
+from replayer.measure.timeline import Seconds
+
+__all__ = ["Call", "Explanation", "OpShare", "Window", "cut_windows", "explain"]
+
+MOST_WINDOWS = 40
+"""Of a target: chosen, a twelfth of an inch of a chart each, and a page of text in all."""
+MOST_OPS, MOST_CALLS = 3, 3  # chosen: what a person reads
+
+Window = tuple[float, float]
+"""From when to when, in seconds since the engine's begin."""
+
+
+@dataclass(frozen=True)
+class OpShare:
+    """What an op took in a window."""
+
+    op: str
+    share: float
+    """Of the time of all calls in it."""
+    count: int
+    mean_ns: float
+    usual_ns: float
+    """The mean of the whole run."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that was slow, or hung."""
+
+    op: str
+    path: str
+    time_ns: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What happened on a target in a window."""
+
+    window: Window
+    ops: tuple[OpShare, ...]
+    """Those that took most of the time, most first."""
+    slowest: tuple[Call, ...]
+    """Those that ended in it, longest first, as far as they were kept."""
+    hung: tuple[Call, ...]
+    errors: Mapping[str, int]
+
+
+def cut_windows(slots: Slots) -> list[Window]:
+    """Return windows of one or more slots of a target that follow each other in a round."""
+    step = -(-slots.begins_s.size // MOST_WINDOWS) if slots.begins_s.size else 1
+    ends_s = slots.begins_s + slots.lengths_s
+    return [
+        (float(slots.begins_s[own[0]]), float(ends_s[own[-1]]))
+        for number in np.unique(slots.rounds)
+        for places in [np.flatnonzero(slots.rounds == number)]
+        for at in range(0, places.size, step)
+        for own in [places[at : at + step]]
+    ]
+
+
+def explain(record: RunRecord, target: int, windows: Sequence[Window]) -> list[Explanation]:
+    """Return what made the latency of a target in each window."""
+    parts = {
+        key: own
+        for key, own in record.seconds.items()
+        if key.segment.target == target and key.op not in TIMES | WAITS
+    }
+    timed = {key: own for key, own in parts.items() if key.is_timed}
+    usual = {op: _mean(own) for op, own in _by_op(timed).items()}
+    return [
+        Explanation(
+            window,
+            tuple(_ops(timed, window, usual)),
+            tuple(_slowest(record.events, target, window)),
+            tuple(_hung(record.events, target, window)),
+            _errors(parts, window),
+        )
+        for window in windows
+    ]
+
+
+def _by_op(parts: Mapping[Key, Seconds]) -> dict[str, list[Seconds]]:
+    found: dict[str, list[Seconds]] = {}
+    for key, own in parts.items():
+        found.setdefault(key.op, []).append(own)
+    return found
+
+
+def _mean(parts: Sequence[Seconds]) -> float:
+    counts = sum(float(own.count.sum()) for own in parts)
+    return sum(float(own.count @ own.mean_ns) for own in parts) / counts if counts else 0.0
+
+
+def _inside(own: Seconds, window: Window) -> NDArray[np.bool_]:
+    """Return which intervals have their middle in a window."""
+    middles = (own.start_s + own.end_s) / 2
+    found: NDArray[np.bool_] = (middles >= window[0]) & (middles < window[1])
+    return found
+
+
+def _ops(
+    parts: Mapping[Key, Seconds], window: Window, usual: Mapping[str, float]
+) -> Iterator[OpShare]:
+    times_ns: dict[str, float] = dict.fromkeys(usual, 0.0)
+    counts: dict[str, int] = dict.fromkeys(usual, 0)
+    for key, own in parts.items():
+        inside = _inside(own, window)
+        times_ns[key.op] += float(own.count[inside] @ own.mean_ns[inside])
+        counts[key.op] += int(own.count[inside].sum())
+    whole_ns = sum(times_ns.values())
+    for op in sorted(times_ns, key=lambda op: -times_ns[op])[:MOST_OPS]:
+        if times_ns[op]:
+            mean_ns = times_ns[op] / counts[op]
+            yield OpShare(op, times_ns[op] / whole_ns, counts[op], mean_ns, usual[op])
+
+
+def _errors(parts: Mapping[Key, Seconds], window: Window) -> dict[str, int]:
+    found: Counter[str] = Counter()
+    for key, own in parts.items():
+        if not key.expected:
+            found[f"{key.op} {key.outcome}"] += int(own.count[_inside(own, window)].sum())
+    return dict(+found)
+
+
+def _slowest(events: Sequence[Event], target: int, window: Window) -> list[Call]:
+    found = [
+        call
+        for event in events
+        if event.get("kind") == "slow" and event.get("target") == target
+        if window[0] <= _number(event, "t_s") < window[1]
+        if (call := _call(event, "service_ns")) is not None and call.op not in WAITS
+    ]
+    return sorted(found, key=lambda call: -call.time_ns)[:MOST_CALLS]
+
+
+def _hung(events: Sequence[Event], target: int, window: Window) -> Iterator[Call]:
+    """Yield calls that were seen to hang in a window."""
+    found: dict[tuple[str, str], Call] = {}
+    for event in events:
+        if event.get("kind") in {"stall", "stall_over"} and event.get("target") == target:
+            seen_s, call = _number(event, "t_s"), _call(event, "age_ns")
+            begun_s = seen_s - (call.time_ns / 1e9 if call else 0)
+            if call is not None and begun_s < window[1] and seen_s >= window[0]:
+                before = found.get((call.op, call.path), call)
+                found[call.op, call.path] = max(before, call, key=lambda each: each.time_ns)
+    yield from sorted(found.values(), key=lambda call: -call.time_ns)[:MOST_CALLS]
+
+
+def _call(event: Event, time: str) -> Call | None:
+    op, path = event.get("op"), event.get("path")
+    return Call(op, str(path or ""), _number(event, time)) if isinstance(op, str) else None
+
+
+def _number(event: Event, name: str) -> float:
+    found = event.get(name)
+    return float(found) if isinstance(found, int | float) else -1.0

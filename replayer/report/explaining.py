@@ -1,0 +1,49 @@
+"""Explanations of moments in words, for reports and for the page."""
+
+from collections.abc import Iterator
+
+from replayer.analysis.explain import Call, Explanation, OpShare
+from replayer.measure.units import (
+    format_count,
+    format_many,
+    format_share,
+    format_time_ns,
+    format_times,
+)
+
+UNUSUAL = 1.5  # chosen: what is less is hardly seen in a chart
+
+
+def title_of(found: Explanation) -> str:
+    """Return when a moment was."""
+    begin, end = found.window
+    return f"{begin:.1f} to {end:.1f} s"
+
+
+def lines_of(found: Explanation) -> Iterator[str]:
+    """Yield what made the latency of a moment."""
+    for call in found.hung:
+        yield f"hung: {_call(call)} so far"
+    if found.errors:
+        told = ", ".join(f"{format_count(count)} {name}" for name, count in found.errors.items())
+        yield f"errors: {told}"
+    for share in found.ops:
+        yield _share(share)
+    if found.slowest:
+        yield f"slowest: {'; '.join(map(_call, found.slowest))}"
+    if not (found.ops or found.errors or found.hung):
+        yield "no call ended"
+
+
+def _share(found: OpShare) -> str:
+    times = found.mean_ns / found.usual_ns if found.usual_ns else 1.0
+    beyond = f", {format_times(times)} as long as in the whole run" if times > UNUSUAL else ""
+    return (
+        f"{found.op}: {format_share(found.share)} of the time in calls, "
+        f"{format_many(found.count, 'call')} of {format_time_ns(found.mean_ns)} on average{beyond}"
+    )
+
+
+def _call(found: Call) -> str:
+    path = f" {found.path}" if found.path else ""
+    return f"{found.op}{path} {format_time_ns(found.time_ns)}"

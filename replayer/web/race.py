@@ -1,0 +1,177 @@
+"""The race: how the targets of a run stand beside each other, as far as it has gone.
+
+What differs is read from the run folder as a report reads it, in a thread, and so seldom that it
+takes at most a fiftieth of a CPU. Seconds are those that the engine hands over anyway.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from replayer.analysis.explain import explain
+from replayer.errors import ReplayerError
+from replayer.measure.record import load_run
+from replayer.measure.summarise import summarise
+from replayer.report.document import ComparedFigure
+from replayer.report.explaining import lines_of, title_of
+from replayer.report.ranking import rank
+from replayer.run.threads import call_in_thread
+from replayer.web.op_totals import WHOLE, OpTotals
+from replayer.web.series import RunSeries, SecondColumn
+
+REST = 50
+"""A look rests so many times as long as it took: 2 % of one CPU at most."""
+LEAST_REST_S = 1.0  # chosen: more often nobody reads it
+SHOWN = ("p50", "p95")
+MOST_LOOKS = 200
+"""Chosen: so many intervals can be seen to narrow; of more, every other one is dropped."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the targets stood at a time."""
+
+    at_s: float
+    """Since the first look."""
+    figures: tuple[ComparedFigure, ...]
+    """Those that are shown of all transactions together, or of each."""
+    mounts: tuple[str, ...]
+    """File system and source of each target."""
+    rounds: tuple[int, int]
+    """How many have begun, and of how many."""
+
+
+@dataclass
+class Race:
+    """The looks at one run."""
+
+    looks: list[Look] = field(default_factory=list)
+    _begin_s: float = field(default_factory=time.monotonic)
+    _next_s: float = 0.0
+    _is_looking: bool = False
+
+    def look(self, folder: Path, *, is_over: bool) -> None:
+        """Look again, unless somebody does or has just done so."""
+        now_s = time.monotonic()
+        is_due = now_s >= self._next_s or (is_over and self._next_s < float("inf"))
+        if self._is_looking or not is_due:
+            return
+        self._is_looking = True
+        try:
+            self.looks.append(call_in_thread(_look, folder, now_s - self._begin_s))
+        except ReplayerError:
+            pass  # it has just begun, and has nothing that can be read
+        finally:
+            self._is_looking = False
+        took_s = time.monotonic() - now_s
+        self._next_s = float("inf") if is_over else now_s + max(REST * took_s, LEAST_REST_S)
+        if len(self.looks) > MOST_LOOKS:
+            self.looks = self.looks[:1] + self.looks[2::2]
+
+
+def _look(folder: Path, at_s: float) -> Look:
+    record = load_run(folder)
+    summary = summarise(record)
+    found = [each for each in rank(record, summary).figures if each.figure in SHOWN]
+    whole = [each for each in found if each.kind == "all transactions"]
+    begun = max((len(target.rounds) for target in summary.targets), default=0)
+    return Look(
+        at_s,
+        tuple(whole or (each for each in found if each.kind == "transaction")),
+        tuple(
+            f"{each.mounts[0].filesystem} {each.mounts[0].source}" if each.mounts else ""
+            for each in record.run.targets
+        ),
+        (begun, record.run.load.rounds),
+    )
+
+
+def describe_looks(looks: Sequence[Look]) -> dict[str, Any]:
+    """Return how the targets stand, and how the intervals came to be, as JSON."""
+    if not looks:
+        return {"mounts": [], "rounds": None, "figures": []}
+    last = looks[-1]
+    return {
+        "mounts": last.mounts,
+        "rounds": last.rounds,
+        "figures": [_describe(each, looks) for each in last.figures],
+    }
+
+
+def _describe(figure: ComparedFigure, looks: Sequence[Look]) -> dict[str, Any]:
+    return {
+        "subject": figure.subject if figure.kind == "transaction" else "all transactions",
+        "figure": figure.figure,
+        "standings": [
+            {
+                "target": row.label,
+                "value_ns": row.value,
+                "ratio": row.ratio,
+                "low": row.ratio_low,
+                "high": row.ratio_high,
+                "claim": row.claim,
+                "before": _intervals(figure, row.label, looks),
+            }
+            for row in figure.standings
+        ],
+    }
+
+
+def _intervals(
+    figure: ComparedFigure, label: str, looks: Sequence[Look]
+) -> list[tuple[float, float, float]]:
+    """Return when each interval of a target was known, and its bounds."""
+    return [
+        (round(look.at_s, 1), row.ratio_low, row.ratio_high)
+        for look in looks
+        for each in look.figures
+        if (each.subject, each.figure) == (figure.subject, figure.figure)
+        for row in each.standings
+        if row.label == label and row.ratio_low is not None and row.ratio_high is not None
+    ]
+
+
+def describe_lanes(series: RunSeries, totals: OpTotals, targets: int, after: int) -> dict[str, Any]:
+    """Return the seconds of each target that follow one, as JSON; times in nanoseconds.
+
+    A lane has the transaction that ended most often.
+    """
+    columns = series.after(after)
+    return {
+        "last": columns[-1].number if columns else after,
+        "t": [round(column.end_s, 3) for column in columns],
+        "lanes": [_lane(columns, totals, target) for target in range(targets)],
+    }
+
+
+def _lane(columns: Sequence[SecondColumn], totals: OpTotals, target: int) -> dict[str, Any]:
+    own = {key: line.count for key, line in totals.lines.items() if key[0] == target}
+    counts = {key: count for key, count in own.items() if key[2] == WHOLE}
+    main = max(counts, key=lambda key: counts[key], default=None)
+    cells = [None if main is None else column.cells.get(main) for column in columns]
+    return {
+        "transaction": None if main is None else main[1],
+        **{name: [cell and cell.times[f"{name}_ns"] for cell in cells] for name in SHOWN},
+        "errors": [_errors(column, target) for column in columns],
+        "turn": [target in column.targets for column in columns],
+        "measured": [column.measured for column in columns],
+        "hanging": [column.hanging if target in column.targets else 0 for column in columns],
+    }
+
+
+def _errors(column: SecondColumn, target: int) -> int:
+    return sum(
+        cell.errors for key, cell in column.cells.items() if key[0] == target and key[2] != WHOLE
+    )
+
+
+def explain_moment(folder: Path, target: int, begin_s: float, end_s: float) -> dict[str, Any]:
+    """Return what made the latency of a moment of a run that may go on, as JSON.
+
+    Raises:
+        ReplayerError: The run cannot be read.
+    """
+    (found,) = explain(load_run(folder), target, [(begin_s, end_s)])
+    return {"title": title_of(found), "lines": [*lines_of(found)]}

@@ -1,0 +1,160 @@
+"""The start page: what can be started, what it would do, and the same as a command line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from shlex import join
+from typing import Any
+
+from flask import Blueprint, Response, jsonify, render_template, request
+
+from replayer.errors import ReplayerError
+from replayer.measure.facts import collect_facts
+from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
+from replayer.plan.compile import compile_plan
+from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
+from replayer.run.options import Settings
+from replayer.run.prepared_run import chosen_targets
+from replayer.run.targets import NamedTarget
+from replayer.run.threads import call_in_thread, call_within
+from replayer.scenario.loading import load_scenario
+from replayer.verdict.threshold import Names, check_names, parse_threshold
+from replayer.web.form import CACHES
+from replayer.web.run_control import RunControl
+
+FACTS_S = 2.0  # chosen: a mount that answers no sooner is told as one that does not answer
+MOST_OPS = 6  # chosen: the commonest ones say what a transaction is like
+TOLD_OPTIONS = ("ro", "sync", "noac", "actimeo", "vers", "proto", "rsize", "wsize", "cache", "data")
+"""Chosen: what of a mount's options changes what its users feel."""
+
+
+def add_start(blueprint: Blueprint, control: RunControl) -> None:
+    """Add what the start page asks for: facts of the targets, and what an order would do."""
+
+    @blueprint.route("/targets")
+    def targets() -> Response:
+        return jsonify([_card(target) for target in _targets(control)])
+
+    @blueprint.route("/check", methods=["POST"])
+    def check() -> Response:
+        sent = {name: request.form.getlist(name) for name in request.form}
+        try:
+            settings = control.form.read(sent)
+            lines = call_in_thread(foresee, settings)
+        except ReplayerError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            return jsonify({"success": False, "message": f"{error}{hint}"})
+        return jsonify({"success": True, "lines": lines, "command": command_of(settings)})
+
+
+def render_start(control: RunControl) -> str:
+    """Render the start page."""
+    users, spawn_rate = control.load
+    form = control.form
+    return render_template(
+        "replayer/start.html",
+        scenarios=[choice.name for choice in form.choices],
+        targets=list(form.words),
+        users=users,
+        spawn_rate=spawn_rate,
+        run_time=form.settings.run_time_s,
+        caches=CACHES,
+        cache=form.settings.cache or CACHES[0],
+        limits="\n".join(form.settings.thresholds),
+        has_scenarios=control.has_scenario_users,
+        can_search=control.can_search,
+    )
+
+
+def _targets(control: RunControl) -> Sequence[NamedTarget]:
+    return chosen_targets(control.form.settings) if control.has_targets else ()
+
+
+def _card(target: NamedTarget) -> dict[str, Any]:
+    """Describe a target as it is now; a mount that hangs holds up nobody."""
+    path = target.paths[0]
+    try:
+        found = call_within(FACTS_S, lambda: collect_facts(path), str(path))
+    except (ReplayerError, TimeoutError) as error:
+        return {"name": target.name, "path": target.written or str(path), "wrong": str(error)}
+    told = [each for each in found.all_options if each.split("=")[0] in TOLD_OPTIONS]
+    return {
+        "name": target.name,
+        "path": target.written or str(path),
+        "mount": f"{found.filesystem} {found.source}",
+        "options": ", ".join(told),
+        "free": f"{format_bytes(found.space.bytes_free)} free",
+    }
+
+
+def foresee(settings: Settings) -> list[tuple[str, str]]:
+    """Return what a run would do, as pairs of a label and a text.
+
+    Raises:
+        ReplayerError: It cannot be run.
+    """
+    if settings.scenario is None:
+        return [("does", "the tasks of the locustfile")]
+    scenario = load_scenario(settings.scenario, settings.changes)
+    summary = describe_plan(compile_plan(scenario, users=settings.users, seed=settings.seed))
+    targets = chosen_targets(settings)
+    limits = [parse_threshold(text, "limits") for text in settings.thresholds]
+    names = Names([each.name for each in targets], tuple(scenario.transactions), summary.ops)
+    check_names(limits, names)
+    duration_ns = scenario.duration_ns
+    if settings.run_time_s is not None:
+        duration_ns = settings.run_time_s * NS_PER_S
+    return [*_foresee(summary, duration_ns, len(targets))]
+
+
+def _foresee(
+    summary: PlanSummary, duration_ns: int | None, targets: int
+) -> Iterator[tuple[str, str]]:
+    for each in summary.transactions:
+        if each.share:
+            yield each.name, _transaction(each)
+    laid_out = (
+        f"{format_many(summary.working_set_files, 'file')}, {format_bytes(summary.laid_out_bytes)}"
+    )
+    yield "lays out", f"{laid_out} on each target, before the clock starts"
+    inodes = format_many(summary.inodes, "inode")
+    yield "needs", f"{format_bytes(summary.space_bytes)} of free space, {inodes}"
+    if duration_ns is None or summary.transactions_per_user is not None:
+        yield "takes", "until each user has made its transactions"
+    else:
+        measured = f"{format_time_ns(duration_ns)} measured on each target"
+        whole = format_about((duration_ns + summary.warm_up_ns) * targets / NS_PER_S)
+        yield "takes", f"{measured}, about {whole} in all, and the time to lay out"
+    if summary.warning is not None:
+        yield "warning", summary.warning
+
+
+def _transaction(found: TransactionExpectation) -> str:
+    ops = sorted(found.ops.items(), key=lambda item: -item[1])[:MOST_OPS]
+    mix = ", ".join(f"{count:,.4g} {name}" for name, count in ops)
+    return (
+        f"{found.share:.0%} · {found.ops_total:,.4g} calls ({mix}) · "
+        f"reads {format_bytes(found.bytes_read)}, writes {format_bytes(found.bytes_written)}"
+    )
+
+
+def command_of(settings: Settings) -> str:
+    """Return the command line that starts the same run."""
+    pairs: Mapping[str, object] = {
+        "-u": settings.users,
+        "-r": None if settings.spawn_rate is None else f"{settings.spawn_rate:g}",
+        "-t": None if settings.run_time_s is None else f"{settings.run_time_s}s",
+        "--cache": settings.cache,
+        "--seed": settings.seed,
+        "--remount-command": settings.remount_command,
+        "--rounds": settings.rounds,
+    }
+    named = [word for name, value in pairs.items() if value is not None for word in (name, value)]
+    return join(
+        [
+            *("replayer", "run", settings.scenario or ""),
+            *(f"--target={word}" for word in settings.targets),
+            *(f"--reuse={word}" for word in settings.reuse),
+            *map(str, named),
+            *(f"--set={change}" for change in settings.changes),
+            *(f"--threshold={limit}" for limit in settings.thresholds),
+        ]
+    )
