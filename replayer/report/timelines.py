@@ -90,8 +90,8 @@ def draw_timeline(
         tip = "\n".join([f"at {format_duration(float(slots.begins_s[place]))}", *texts])
         x, y = across.place(float(middles[place])), up.place(float(lines["median"][place]))
         at_s = float(middles[place])
-        name = next((name for (begin, end), name in explained if begin <= at_s < end), None)
-        marks.append(hit(x, y, tip, name))
+        leads_to = next((name for (begin, end), name in explained if begin <= at_s < end), None)
+        marks.append(hit(x, y, tip, leads_to))
     return Chart(
         title,
         Axis(across, "seconds of the run", lambda value: f"{value:g}"),

@@ -194,8 +194,7 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
     @blueprint.route("/remove", methods=["POST"])
     def remove_runs() -> Response:
         active = control.active
-        is_over = active is None or active.outcome is not None
-        written = None if is_over else active.folder
+        written = None if active is None or active.outcome is not None else active.folder
         try:
             call_in_thread(_remove, folder, request.form.getlist("run"), written)
         except ReplayerError as error:

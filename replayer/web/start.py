@@ -97,7 +97,7 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
     summary = describe_plan(compile_plan(scenario, users=settings.users, seed=settings.seed))
     targets = chosen_targets(settings)
     limits = [parse_threshold(text, "limits") for text in settings.thresholds]
-    names = Names([each.name for each in targets], tuple(scenario.transactions), summary.ops)
+    names = Names(tuple(each.name for each in targets), tuple(scenario.transactions), summary.ops)
     check_names(limits, names)
     duration_ns = scenario.duration_ns
     if settings.run_time_s is not None:
