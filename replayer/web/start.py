@@ -22,6 +22,7 @@ from replayer.web.run_control import RunControl
 
 FACTS_S = 2.0  # chosen: a mount that answers no sooner is told as one that does not answer
 MOST_OPS = 6  # chosen: the commonest ones say what a transaction is like
+SHORT_S = 10  # chosen: of less, parts of a second are told
 TOLD_OPTIONS = ("ro", "sync", "noac", "actimeo", "vers", "proto", "rsize", "wsize", "cache", "data")
 """Chosen: what of a mount's options changes what its users feel."""
 
@@ -120,7 +121,9 @@ def _foresee(
     if duration_ns is None or summary.transactions_per_user is not None:
         yield "takes", "until each user has made its transactions"
     else:
-        measured = f"{format_time_ns(duration_ns)} measured on each target"
+        is_short = duration_ns < SHORT_S * NS_PER_S
+        each = format_time_ns(duration_ns) if is_short else format_about(duration_ns / NS_PER_S)
+        measured = f"{each} measured on each target"
         whole = format_about((duration_ns + summary.warm_up_ns) * targets / NS_PER_S)
         yield "takes", f"{measured}, about {whole} in all, and the time to lay out"
     if summary.warning is not None:

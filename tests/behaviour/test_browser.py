@@ -147,7 +147,7 @@ def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -
         ("user_count", "-3", "users must be from 1 to 1,000,000, got -3"),
         ("spawn_rate", "0", "ramp-up must be more than 0 users a second, got '0'"),
         ("run_time", "soon", "run time must be"),
-        ("think", "2 days", "think time: must be a time such as"),
+        ("think", "2 days", "think time: '2 days' has the unknown unit"),
         ("rate", "-1", "arrivals must be more than 0 a second, got '-1'"),
         ("limits", "nothing.p95 < 1ms", "nothing"),
     ],
@@ -405,6 +405,7 @@ def test_a_page_of_another_origin_starts_and_reads_nothing(
         page.open(f"http://localhost:{evil.server_port}/")
         title = page.until("document.title != 'waiting' && document.title")
         evil.shutdown()
+    page.leave()
     assert title == "kept out, kept out, kept out"
     assert (server.now()["state"], server.now()["run"]) == (before["state"], before["run"])
 

@@ -40,7 +40,7 @@
   };
 
   const places = [
-    ["Start", home || "/", () => location.pathname === (home || "/")],
+    ["New run", home || "/", () => location.pathname === (home || "/")],
     ["Live", `${base}live`],
     ["Runs", `${base}runs`, () => isUnder(`${base}runs`) || isUnder(`${base}compare`)],
     ["Capacity", `${base}capacities`],
@@ -57,7 +57,9 @@
   status.setAttribute("role", "status");
   alerts.setAttribute("role", "alert");
   // Its buttons are made anew each second: the bar itself hears the press.
-  status.onclick = ({ target }) => target.className === "rp-stop" && fetch(target.value, { method: "POST", body: new URLSearchParams() });
+  status.addEventListener("click", ({ target }) => {
+    if (target.className === "rp-stop") fetch(target.value, { method: "POST", body: new URLSearchParams() });
+  });
 
   const mark = () =>
     places.forEach(([, place, isHere = () => isUnder(place)], at) => {
