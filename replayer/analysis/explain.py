@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,9 @@ class Call:
     op: str
     path: str
     time_ns: float
+    """How long it lasted, or had lasted by the end of the window."""
+    goes_on: bool = False
+    """Whether it had not come back by then."""
 
 
 @dataclass(frozen=True)
@@ -147,16 +151,36 @@ def _slowest(events: Sequence[Event], target: int, window: Window) -> list[Call]
 
 
 def _hung(events: Sequence[Event], target: int, window: Window) -> Iterator[Call]:
-    """Yield calls that were seen to hang in a window."""
-    found: dict[tuple[str, str], Call] = {}
+    """Yield calls that hung in a window: each is told once it hangs, and when it no longer does."""
+    begun: dict[tuple[object, object, object], tuple[Call, float]] = {}
+    found: list[Call] = []
+
+    def take(call: Call, begin_s: float, end_s: float) -> None:
+        if begin_s < window[1] and end_s >= window[0]:
+            until_s = min(end_s, window[1])
+            time_ns = (until_s - begin_s) * 1e9
+            found.append(Call(call.op, call.path, time_ns, goes_on=end_s > window[1]))
+
     for event in events:
-        if event.get("kind") in {"stall", "stall_over"} and event.get("target") == target:
-            seen_s, call = _number(event, "t_s"), _call(event, "age_ns")
-            begun_s = seen_s - (call.time_ns / 1e9 if call else 0)
-            if call is not None and begun_s < window[1] and seen_s >= window[0]:
-                before = found.get((call.op, call.path), call)
-                found[call.op, call.path] = max(before, call, key=lambda each: each.time_ns)
-    yield from sorted(found.values(), key=lambda call: -call.time_ns)[:MOST_CALLS]
+        if event.get("target") != target or event.get("kind") not in HANGS:
+            continue
+        call, seen_s = _call(event, "age_ns"), _number(event, "t_s")
+        if call is None:
+            continue
+        who = (event.get("user"), call.op, call.path)
+        begin_s = seen_s - call.time_ns / 1e9
+        if event.get("kind") == "stall":
+            begun[who] = call, begin_s
+        else:
+            _, begin_s = begun.pop(who, (call, begin_s))
+            take(call, begin_s, seen_s)
+    for call, begin_s in begun.values():
+        take(call, begin_s, inf)
+    yield from sorted(found, key=lambda call: -call.time_ns)[:MOST_CALLS]
+
+
+HANGS = frozenset({"stall", "stall_over", "abandoned"})
+"""A call was seen to hang; it came back; it never did, and was given up."""
 
 
 def _call(event: Event, time: str) -> Call | None:

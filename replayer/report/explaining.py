@@ -23,7 +23,7 @@ def title_of(found: Explanation) -> str:
 def lines_of(found: Explanation) -> Iterator[str]:
     """Yield what made the latency of a moment."""
     for call in found.hung:
-        yield f"hung: {_call(call)} so far"
+        yield f"hung: {_call(call)}{' by then, and went on' if call.goes_on else ''}"
     if found.errors:
         told = ", ".join(f"{format_count(count)} {name}" for name, count in found.errors.items())
         yield f"errors: {told}"

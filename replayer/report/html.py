@@ -78,7 +78,10 @@ def render_part(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
 
 
 def _render(records: Sequence[RunRecord], plans: Plans, layout: str) -> str:
-    materials = [_Material(each, compose(each), read_distributions(each)) for each in records]
+    materials = [
+        _Material(number, each, compose(each), read_distributions(each))
+        for number, each in enumerate(records)
+    ]
     targets = sum(len(material.document.targets) for material in materials)
     alike = plans == "different plans" or all(same_work(records[0], each) for each in records)
     ranked = alike and 1 < targets <= MOST_CONTENDERS
@@ -134,6 +137,8 @@ def printable(page: str) -> str:
 class _Material:
     """One run: its record, its report, and its distributions in time by subject."""
 
+    number: int
+    """Among those of the page."""
     record: RunRecord
     document: Document
     distributions: dict[Subject, Distribution]
@@ -319,7 +324,7 @@ def _over_time(material: _Material) -> Iterator[_Context]:
             silences=[silence for silence in analysis.silences if silence.target == target.name],
         )
         windows, classes = cut_windows(found.slots), colour(number)
-        names = [f"{material.record.folder.name}-{target.index}-{n}" for n in range(len(windows))]
+        names = [f"moment-{material.number}-{target.index}-{n}" for n in range(len(windows))]
         explained = [*zip(windows, names, strict=True)]
         charts = (
             draw_timeline(

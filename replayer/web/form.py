@@ -268,7 +268,8 @@ def _read_knobs(sent: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     if rate:
         number = _read_positive(rate, "arrivals must be more than 0 a second")
         waits = ("users.think_time=null", "users.every=null")
-        return (*waits, f"arrivals={{rate: {number:g}/s, process: poisson}}")
+        written = f"{number:.6f}".rstrip("0").rstrip(".")
+        return (*waits, f"arrivals={{rate: {written}/s, process: poisson}}")
     return ()
 
 

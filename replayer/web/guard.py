@@ -70,8 +70,11 @@ class Guard:
         host = asked.headers.get("Host", "")
         if self.hosts and _name_of(host) not in self.hosts:
             return f"this page is not served at {_name_of(host)!r}"
+        site, mode = (asked.headers.get(f"Sec-Fetch-{name}") for name in ("Site", "Mode"))
         if asked.method in READING:
-            return None
+            # A link may lead here; what another page loads by itself costs time and says nothing.
+            is_foreign = site == "cross-site" and mode != "navigate"
+            return "the request comes from another site" if is_foreign else None
         if asked.method != "POST" or asked.endpoint not in WRITING:
             return "this cannot be set from the page"
         return self._stranger(asked, host)

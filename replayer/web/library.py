@@ -14,7 +14,7 @@ from flask import Blueprint, Response, jsonify, render_template, request, send_f
 from replayer.errors import ReplayerError
 from replayer.measure.history import PastRun, kept_runs, list_runs, run_names
 from replayer.measure.record import RunRecord, load_run
-from replayer.measure.run import Run
+from replayer.measure.run import Run, is_alive, is_elsewhere
 from replayer.measure.summary import TransactionSummary, samples_needed
 from replayer.measure.units import (
     format_bytes,
@@ -193,10 +193,8 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
 
     @blueprint.route("/remove", methods=["POST"])
     def remove_runs() -> Response:
-        active = control.active
-        written = None if active is None or active.outcome is not None else active.folder
         try:
-            call_in_thread(_remove, folder, request.form.getlist("run"), written)
+            call_in_thread(_remove, folder, request.form.getlist("run"))
         except ReplayerError as error:
             return jsonify({"success": False, "message": str(error)})
         return jsonify({"success": True})
@@ -227,16 +225,18 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
         return call_in_thread(render_html, [record])
 
 
-def _remove(folder: Path, names: Sequence[str], written: Path | None) -> None:
-    """Remove run folders for good; nothing is removed if one of them cannot be.
+def _remove(folder: Path, names: Sequence[str]) -> None:
+    """Remove run folders for good. All are looked at before one is removed.
 
     Raises:
-        ReplayerError: One is not listed (links are not), is still written, or is kept under a name.
+        ReplayerError: One is not listed (links are not), is written by a process that lives, also
+            in another container, or is kept under a name; or its files cannot be removed.
     """
     kept = {path.resolve(): name for name, path in kept_runs(folder).items()}
-    paths = [listed_run(folder, name) for name in names]
+    paths = [listed_run(folder, name) for name in dict.fromkeys(names)]
+    written = {past.name for past in list_runs(folder) if _is_written(past.run)}
     for path in paths:
-        if written is not None and path.name == written.name:
+        if path.name in written:
             raise ReplayerError(f"{path.name}: this run goes on")
         if path.resolve() in kept:
             raise ReplayerError(f"{path.name}: is kept as {kept[path.resolve()]}")
@@ -246,6 +246,10 @@ def _remove(folder: Path, names: Sequence[str], written: Path | None) -> None:
         except OSError as error:
             message = f"{path}: cannot be removed: {error.strerror or error}"
             raise ReplayerError(message) from error
+
+
+def _is_written(run: Run) -> bool:
+    return run.status == "running" and (is_alive(run.process) or is_elsewhere(run.process))
 
 
 def _in_a_header(name: str) -> str:

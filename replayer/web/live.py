@@ -31,8 +31,8 @@ def add_live(blueprint: Blueprint, control: RunControl) -> None:
         folder = None if control.active is None else control.active.folder
         if folder is None:
             return jsonify({"title": "", "lines": []})
-        look, begin_s, end_s = parse_look(request.args), *map(_seconds, ("begin", "end"))
-        return jsonify(call_in_thread(explain_moment, folder, look.target, begin_s, end_s))
+        target, begin_s, end_s = parse_look(request.args).target, *map(_seconds, ("begin", "end"))
+        return jsonify(call_in_thread(explain_moment, folder, target, begin_s, end_s))
 
 
 def _describe_race(active: ActiveRun | None, after: int) -> dict[str, Any]:
@@ -43,9 +43,11 @@ def _describe_race(active: ActiveRun | None, after: int) -> dict[str, Any]:
     targets = active.request.targets
     return {
         "run": id(active),  # changes with each run, also before it has a folder
+        "outcome": active.outcome,
+        "is_over": active.race.is_over,
         "targets": [target.name for target in targets],
         **describe_lanes(active.series, active.op_totals, len(targets), after),
-        **describe_looks(active.race.looks),
+        **describe_looks(active.race),
     }
 
 

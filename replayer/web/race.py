@@ -5,7 +5,8 @@ takes at most a fiftieth of a CPU. Seconds are those that the engine hands over 
 """
 
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,19 +15,22 @@ from replayer.analysis.explain import explain
 from replayer.errors import ReplayerError
 from replayer.measure.record import load_run
 from replayer.measure.summarise import summarise
+from replayer.measure.summary import TransactionSummary
 from replayer.report.document import ComparedFigure
+from replayer.report.duet import with_duet
 from replayer.report.explaining import lines_of, title_of
-from replayer.report.ranking import rank
+from replayer.report.ranking import RunRanking, rank, rank_pairs
 from replayer.run.threads import call_in_thread
-from replayer.web.op_totals import WHOLE, OpTotals
+from replayer.web.op_totals import WHOLE, Key, OpTotals
 from replayer.web.series import RunSeries, SecondColumn
 
 REST = 50
 """A look rests so many times as long as it took: 2 % of one CPU at most."""
 LEAST_REST_S = 1.0  # chosen: more often nobody reads it
 SHOWN = ("p50", "p95")
+MOST_BEFORE = 12  # chosen: so many intervals above each other can be seen to narrow
 MOST_LOOKS = 200
-"""Chosen: so many intervals can be seen to narrow; of more, every other one is dropped."""
+"""Chosen: of more, every other one is dropped."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,9 @@ class Look:
     at_s: float
     """Since the first look."""
     figures: tuple[ComparedFigure, ...]
-    """Those that are shown of all transactions together, or of each."""
+    """Those that are shown of all transactions together, or of each; none of a single target."""
+    own: tuple[Mapping[str, Any], ...]
+    """The transaction of each target that ended most often, with its p50 and p95."""
     mounts: tuple[str, ...]
     """File system and source of each target."""
     rounds: tuple[int, int]
@@ -48,55 +54,75 @@ class Race:
     """The looks at one run."""
 
     looks: list[Look] = field(default_factory=list)
+    is_over: bool = False
+    """Whether the last one saw the end of the run."""
     _begin_s: float = field(default_factory=time.monotonic)
     _next_s: float = 0.0
     _is_looking: bool = False
 
     def look(self, folder: Path, *, is_over: bool) -> None:
         """Look again, unless somebody does or has just done so."""
-        now_s = time.monotonic()
-        is_due = now_s >= self._next_s or (is_over and self._next_s < float("inf"))
-        if self._is_looking or not is_due:
+        begin_s = time.monotonic()
+        is_due = begin_s >= self._next_s or is_over
+        if self._is_looking or self.is_over or not is_due:
             return
         self._is_looking = True
         try:
-            self.looks.append(call_in_thread(_look, folder, now_s - self._begin_s))
+            self.looks.append(call_in_thread(_look, folder, begin_s - self._begin_s))
+            self.is_over = is_over
         except ReplayerError:
-            pass  # it has just begun, and has nothing that can be read
+            self.is_over = is_over  # it has nothing that can be read
         finally:
             self._is_looking = False
-        took_s = time.monotonic() - now_s
-        self._next_s = float("inf") if is_over else now_s + max(REST * took_s, LEAST_REST_S)
+            now_s = time.monotonic()
+            self._next_s = now_s + max(REST * (now_s - begin_s), LEAST_REST_S)
         if len(self.looks) > MOST_LOOKS:
             self.looks = self.looks[:1] + self.looks[2::2]
 
 
 def _look(folder: Path, at_s: float) -> Look:
-    record = load_run(folder)
+    record = with_duet(load_run(folder))
     summary = summarise(record)
-    found = [each for each in rank(record, summary).figures if each.figure in SHOWN]
-    whole = [each for each in found if each.kind == "all transactions"]
-    begun = max((len(target.rounds) for target in summary.targets), default=0)
+    rankings = rank_pairs(record, summary) or [rank(record, summary)]
     return Look(
         at_s,
-        tuple(whole or (each for each in found if each.kind == "transaction")),
+        tuple(figure for ranking in rankings for figure in _shown(ranking)),
+        tuple(_own(target.overall.transactions) for target in summary.targets),
         tuple(
             f"{each.mounts[0].filesystem} {each.mounts[0].source}" if each.mounts else ""
             for each in record.run.targets
         ),
-        (begun, record.run.load.rounds),
+        (
+            max((len(target.rounds) for target in summary.targets), default=0),
+            record.run.load.rounds,
+        ),
     )
 
 
-def describe_looks(looks: Sequence[Look]) -> dict[str, Any]:
+def _shown(ranking: RunRanking) -> list[ComparedFigure]:
+    found = [each for each in ranking.figures if each.figure in SHOWN]
+    whole = [each for each in found if each.kind == "all transactions"]
+    return whole or [each for each in found if each.kind == "transaction"]
+
+
+def _own(transactions: Sequence[TransactionSummary]) -> dict[str, Any]:
+    found = max(transactions, key=lambda each: each.count, default=None)
+    if found is None:
+        return {}
+    times = {f"{name}_ns": getattr(found.latency, f"{name}_ns") for name in SHOWN}
+    return {"transaction": found.name, **times}
+
+
+def describe_looks(race: Race) -> dict[str, Any]:
     """Return how the targets stand, and how the intervals came to be, as JSON."""
-    if not looks:
-        return {"mounts": [], "rounds": None, "figures": []}
-    last = looks[-1]
+    if not race.looks:
+        return {"mounts": [], "rounds": None, "own": [], "figures": []}
+    last = race.looks[-1]
     return {
         "mounts": last.mounts,
         "rounds": last.rounds,
-        "figures": [_describe(each, looks) for each in last.figures],
+        "own": last.own,
+        "figures": [_describe(each, race.looks) for each in last.figures],
     }
 
 
@@ -112,7 +138,7 @@ def _describe(figure: ComparedFigure, looks: Sequence[Look]) -> dict[str, Any]:
                 "low": row.ratio_low,
                 "high": row.ratio_high,
                 "claim": row.claim,
-                "before": _intervals(figure, row.label, looks),
+                "before": _intervals(figure, row.label, looks)[-MOST_BEFORE:],
             }
             for row in figure.standings
         ],
@@ -136,23 +162,29 @@ def _intervals(
 def describe_lanes(series: RunSeries, totals: OpTotals, targets: int, after: int) -> dict[str, Any]:
     """Return the seconds of each target that follow one, as JSON; times in nanoseconds.
 
-    A lane has the transaction that ended most often.
+    All lanes have the transaction that ended most often on all of them.
     """
-    columns = series.after(after)
+    columns, name = series.after(after), _commonest(totals)
     return {
         "last": columns[-1].number if columns else after,
-        "t": [round(column.end_s, 3) for column in columns],
-        "lanes": [_lane(columns, totals, target) for target in range(targets)],
+        "transaction": name,
+        "begin": [round(column.end_s - column.seconds, 3) for column in columns],
+        "end": [round(column.end_s, 3) for column in columns],
+        "lanes": [_lane(columns, (target, name, WHOLE)) for target in range(targets)],
     }
 
 
-def _lane(columns: Sequence[SecondColumn], totals: OpTotals, target: int) -> dict[str, Any]:
-    own = {key: line.count for key, line in totals.lines.items() if key[0] == target}
-    counts = {key: count for key, count in own.items() if key[2] == WHOLE}
-    main = max(counts, key=lambda key: counts[key], default=None)
-    cells = [None if main is None else column.cells.get(main) for column in columns]
+def _commonest(totals: OpTotals) -> str:
+    counts: Counter[str] = Counter()
+    for (_, transaction, op), line in totals.lines.items():
+        if op == WHOLE:
+            counts[transaction] += line.count
+    return max(counts, key=lambda name: (counts[name], name), default="")
+
+
+def _lane(columns: Sequence[SecondColumn], key: Key) -> dict[str, Any]:
+    cells, target = [column.cells.get(key) for column in columns], key[0]
     return {
-        "transaction": None if main is None else main[1],
         **{name: [cell and cell.times[f"{name}_ns"] for cell in cells] for name in SHOWN},
         "errors": [_errors(column, target) for column in columns],
         "turn": [target in column.targets for column in columns],

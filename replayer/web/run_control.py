@@ -36,7 +36,7 @@ from replayer.run.threads import call_in_thread
 from replayer.supervisor import interrupt, is_echo
 from replayer.web.choices import read_facts
 from replayer.web.form import ForeignError, RunForm
-from replayer.web.op_totals import OpTotals
+from replayer.web.op_totals import OpTotals, is_shown
 from replayer.web.race import Race
 from replayer.web.searches import Searches, folder_of
 from replayer.web.series import RunSeries
@@ -139,7 +139,11 @@ class ActiveRun:
     def watch(self, interval: Interval) -> None:
         """Take what was measured."""
         self.op_totals.add(interval)
-        self.series.add(interval, self.status.take_worst(), self.op_totals.active)
+        active, tick = self.op_totals.active, self.status.tick_now
+        is_silent = not any(map(is_shown, interval.rows))
+        if is_silent and tick is not None and not self.request.workload.duet:
+            active = frozenset({tick.target})  # whose calls all hang has no rows
+        self.series.add(interval, self.status.take_worst(), active)
 
 
 class PageHost(Protocol):
@@ -264,7 +268,7 @@ class RunControl:
             message = "capacities cannot be searched for from this page"
             raise ReplayerError(message, hint="use replayer capacity --target NAME=PATH")
         words = self.form.read_search(sent)
-        if self.active is not None and self.active.outcome is None:
+        if self._is_compiling or (self.active is not None and self.active.outcome is None):
             message = "a run is active, and would disturb a search"
             raise ReplayerError(message, hint="stop it first")
         self.searches.start(words)

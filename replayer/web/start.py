@@ -1,19 +1,21 @@
 """The start page: what can be started, what it would do, and the same as a command line."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from shlex import join
 from typing import Any
 
 from flask import Blueprint, Response, jsonify, render_template, request
 
 from replayer.errors import ReplayerError
-from replayer.measure.facts import collect_facts
+from replayer.measure.facts import MountFacts, collect_facts
 from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
 from replayer.run.options import Settings
 from replayer.run.prepared_run import chosen_targets
-from replayer.run.targets import NamedTarget
+from replayer.run.schedule import ROUNDS_OF_DUET, default_rounds
+from replayer.run.targets import DEFAULT_FOLDER, NamedTarget
 from replayer.run.threads import call_in_thread, call_within
 from replayer.scenario.loading import load_scenario
 from replayer.verdict.threshold import Names, check_names, parse_threshold
@@ -29,17 +31,21 @@ TOLD_OPTIONS = ("ro", "sync", "noac", "actimeo", "vers", "proto", "rsize", "wsiz
 
 def add_start(blueprint: Blueprint, control: RunControl) -> None:
     """Add what the start page asks for: facts of the targets, and what an order would do."""
+    cards = TargetCards(
+        is_default=not (control.form.settings.targets or control.form.settings.reuse)
+    )
 
     @blueprint.route("/targets")
     def targets() -> Response:
-        return jsonify([_card(target) for target in _targets(control)])
+        return jsonify([cards.of(target) for target in _targets(control)])
 
     @blueprint.route("/check", methods=["POST"])
     def check() -> Response:
         sent = {name: request.form.getlist(name) for name in request.form}
         try:
             settings = control.form.read(sent)
-            lines = call_in_thread(foresee, settings)
+            # While one goes on, its process has nothing to do but to measure.
+            lines = [] if control.run is not None else call_in_thread(foresee, settings)
         except ReplayerError as error:
             hint = f" ({error.hint})" if error.hint else ""
             return jsonify({"success": False, "message": f"{error}{hint}"})
@@ -69,21 +75,43 @@ def _targets(control: RunControl) -> Sequence[NamedTarget]:
     return chosen_targets(control.form.settings) if control.has_targets else ()
 
 
-def _card(target: NamedTarget) -> dict[str, Any]:
-    """Describe a target as it is now; a mount that hangs holds up nobody."""
-    path = target.paths[0]
-    try:
-        found = call_within(FACTS_S, lambda: collect_facts(path), str(path))
-    except (ReplayerError, TimeoutError) as error:
-        return {"name": target.name, "path": target.written or str(path), "wrong": str(error)}
-    told = [each for each in found.all_options if each.split("=")[0] in TOLD_OPTIONS]
-    return {
-        "name": target.name,
-        "path": target.written or str(path),
-        "mount": f"{found.filesystem} {found.source}",
-        "options": ", ".join(told),
-        "free": f"{format_bytes(found.space.bytes_free)} free",
-    }
+class TargetCards:
+    """What targets are. A mount that hangs keeps a thread: it is asked once, and never again."""
+
+    def __init__(self, *, is_default: bool) -> None:
+        self._is_default = is_default
+        """Whether the target is the folder that the first run makes."""
+        self._asked: dict[str, dict[str, Any]] = {}
+
+    def of(self, target: NamedTarget) -> dict[str, Any]:
+        """Describe a target as it is now."""
+        own = {"name": target.name, "path": target.written or str(target.paths[0])}
+        if target.name in self._asked:
+            return self._asked[target.name]
+        self._asked[target.name] = {**own, "wrong": "is being asked, and has not answered yet"}
+        try:
+            facts = self._facts(target.paths[0])
+        except TimeoutError as error:
+            self._asked[target.name] = {**own, "wrong": str(error)}
+            return self._asked[target.name]
+        except ReplayerError as error:
+            facts = {"wrong": str(error)}
+        del self._asked[target.name]
+        return {**own, **facts}
+
+    def _facts(self, path: Path) -> dict[str, str]:
+        def ask() -> MountFacts | None:
+            return None if self._is_default and not path.exists() else collect_facts(path)
+
+        found = call_within(FACTS_S, ask, str(path))
+        if found is None:
+            return {"mount": "is made by the first run"}
+        told = [each for each in found.all_options if each.split("=")[0] in TOLD_OPTIONS]
+        return {
+            "mount": f"{found.filesystem} {found.source}",
+            "options": ", ".join(told),
+            "free": f"{format_bytes(found.space.bytes_free)} free",
+        }
 
 
 def foresee(settings: Settings) -> list[tuple[str, str]]:
@@ -103,11 +131,16 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
     duration_ns = scenario.duration_ns
     if settings.run_time_s is not None:
         duration_ns = settings.run_time_s * NS_PER_S
-    return [*_foresee(summary, duration_ns, len(targets))]
+    at_once = 1 if settings.duet else len(targets)
+    return [*_foresee(summary, duration_ns, at_once, _rounds(settings, len(targets)))]
+
+
+def _rounds(settings: Settings, targets: int) -> int:
+    return settings.rounds or (ROUNDS_OF_DUET if settings.duet else default_rounds(targets))
 
 
 def _foresee(
-    summary: PlanSummary, duration_ns: int | None, targets: int
+    summary: PlanSummary, duration_ns: int | None, in_turn: int, rounds: int
 ) -> Iterator[tuple[str, str]]:
     for each in summary.transactions:
         if each.share:
@@ -122,9 +155,10 @@ def _foresee(
         yield "takes", "until each user has made its transactions"
     else:
         is_short = duration_ns < SHORT_S * NS_PER_S
-        each = format_time_ns(duration_ns) if is_short else format_about(duration_ns / NS_PER_S)
-        measured = f"{each} measured on each target"
-        whole = format_about((duration_ns + summary.warm_up_ns) * targets / NS_PER_S)
+        own = format_time_ns(duration_ns) if is_short else format_about(duration_ns / NS_PER_S)
+        measured = f"{own} measured on each target"
+        whole_ns = (duration_ns + rounds * summary.warm_up_ns) * in_turn
+        whole = format_about(whole_ns / NS_PER_S)
         yield "takes", f"{measured}, about {whole} in all, and the time to lay out"
     if summary.warning is not None:
         yield "warning", summary.warning
@@ -140,22 +174,27 @@ def _transaction(found: TransactionExpectation) -> str:
 
 
 def command_of(settings: Settings) -> str:
-    """Return the command line that starts the same run."""
+    """Return the command line that starts the same run; nothing where it takes other options."""
+    more = (settings.neighbour, settings.keep, settings.beside.baseline, *settings.beside.credits)
+    if settings.scenario is None or any(each is not None for each in more):
+        return ""
+    targets = len(settings.targets or settings.reuse or (DEFAULT_FOLDER,))
     pairs: Mapping[str, object] = {
         "-u": settings.users,
         "-r": None if settings.spawn_rate is None else f"{settings.spawn_rate:g}",
         "-t": None if settings.run_time_s is None else f"{settings.run_time_s}s",
+        "--rounds": _rounds(settings, targets),  # or it goes on until it has decided
         "--cache": settings.cache,
         "--seed": settings.seed,
         "--remount-command": settings.remount_command,
-        "--rounds": settings.rounds,
     }
     named = [word for name, value in pairs.items() if value is not None for word in (name, value)]
     return join(
         [
-            *("replayer", "run", settings.scenario or ""),
+            *("replayer", "run", settings.scenario),
             *(f"--target={word}" for word in settings.targets),
             *(f"--reuse={word}" for word in settings.reuse),
+            *(["--duet"] if settings.duet else []),
             *map(str, named),
             *(f"--set={change}" for change in settings.changes),
             *(f"--threshold={limit}" for limit in settings.thresholds),

@@ -92,6 +92,7 @@ def test_a_person_starts_watches_stops_and_reads(server: Server, page: Page) -> 
     page.until("/10 min measured/.test(document.querySelector('#lines').innerText)")
     command = page.run("document.querySelector('#command').innerText")
     assert command.startswith("replayer run tiny.yaml --target=near=near --target=far=far -u 2 ")
+    assert "-t 600s --rounds 1" in command
     page.press("Start")
     page.until("document.querySelector('#rp-now')?.innerText.includes('RUNNING')")
     page.until("location.pathname.endsWith('/live')")
@@ -100,6 +101,9 @@ def test_a_person_starts_watches_stops_and_reads(server: Server, page: Page) -> 
     page.until("document.querySelectorAll('figure canvas').length == 6")
     page.until(f"{DRAWN} == 6")
     page.until("document.querySelectorAll('#charts .keys button').length >= 8")
+
+    page.run("document.querySelector('figure canvas').click()")
+    page.until("/of the time in calls/.test(document.querySelector('#moment').innerText)")
 
     page.open(f"{server.url}locust?tab=operations")
     page.until("/whole transaction/.test(document.body.innerText)")
@@ -112,6 +116,9 @@ def test_a_person_starts_watches_stops_and_reads(server: Server, page: Page) -> 
     page.until("/INCONCLUSIVE|PASS/.test(document.querySelector('#rp-now').innerText)")
     page.press("Report")
     page.until("/Conditions/.test(document.body.innerText)")
+    click = "new Event('click', {bubbles: true})"
+    page.run(f"document.querySelector('[data-explains]').dispatchEvent({click})")
+    page.until("document.querySelector('dt.chosen')?.closest('details').open")
     assert "the run was interrupted" in page.text()
     assert page.complaints == []
     assert {url for url in page.asked if not url.startswith((server.url, "data:"))} <= {
@@ -136,6 +143,7 @@ def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -
     page.run(
         "[...document.querySelectorAll('input[name=run]')].slice(0, 2).forEach(box => box.click())"
     )
+    assert page.run("document.querySelector('#remove').textContent") == "Delete 2 runs"
     page.press("Compare 2 runs")
     page.until("/Ranking/.test(document.body.innerText)")
     assert page.complaints == []
@@ -386,6 +394,9 @@ def test_every_page_fits_wide_and_narrow_light_and_dark(
         page.open(server.url + place)
         page.until("!!document.querySelector('#rp-bar nav a[aria-current]')")
         assert fits(page, width), name
+        if name == "start":
+            below = "document.querySelector('.outlook').offsetTop > 400"
+            assert page.run(below) is (width < 600)
         ground = page.run("getComputedStyle(document.querySelector('#rp-bar')).backgroundColor")
         red = int(ground.split("(")[1].split(",")[0])
         assert (red > 128) is (scheme == "light"), name

@@ -56,10 +56,12 @@
   const alerts = make("div", { id: "rp-alerts" });
   status.setAttribute("role", "status");
   alerts.setAttribute("role", "alert");
-  // Its buttons are made anew each second: the bar itself hears the press.
-  status.addEventListener("click", ({ target }) => {
-    if (target.className === "rp-stop") fetch(target.value, { method: "POST", body: new URLSearchParams() });
-  });
+  // It stays the same button while the rest is made anew each second, so that no press is lost.
+  const halt = make("button", { className: "rp-stop", textContent: "Stop", hidden: true });
+  halt.onclick = async () => {
+    const { success, message } = await (await fetch(halt.value, { method: "POST", body: new URLSearchParams() })).json();
+    if (!success) replace(alerts, [alert(message, "bad")]);
+  };
 
   const mark = () =>
     places.forEach(([, place, isHere = () => isUnder(place)], at) => {
@@ -90,10 +92,8 @@
     return found;
   };
 
-  const stop = (place) => make("button", { className: "rp-stop", textContent: "Stop", value: place });
   const describe = ({ state, run, search }) => {
-    if (search)
-      return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` }), stop(`${base}capacities/stop`)];
+    if (search) return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` })];
     if (run === null || isOther(state, run)) return [];
     const what = `${run.scenario} on ${run.targets.join(", ")}`;
     if (state === "stopped") {
@@ -103,7 +103,7 @@
     const parts = [chip(state === "running" ? "RUNNING" : "PREPARING", state), span(what)];
     if (run.work) parts.push(...work(run.work));
     else if (run.phase) parts.push(...progress(run));
-    return [...parts, stop(`${home}stop`)];
+    return parts;
   };
   const work = ({ title, done, total, bytes }) => {
     const of = total ? ` of ${total.toLocaleString("en")}` : "";
@@ -156,6 +156,8 @@
       server ??= known.server;
       if (known.server !== server) location.reload(); // its token is of a program that has ended
       leave.hidden = !known.login;
+      halt.hidden = !known.search && !["spawning", "running"].includes(known.state);
+      halt.value = known.search ? `${base}capacities/stop` : `${home}stop`;
       replace(status, describe(known));
       replace(alerts, complain(known));
     } catch {
@@ -237,7 +239,7 @@
     const nav = make("nav", {}, make("b", { textContent: "replayer" }), ...links);
     if (!isLocusts()) nav.append(dark);
     nav.append(leave);
-    bar.append(nav, status, alerts);
+    bar.append(nav, make("div", { id: "rp-row" }, status, halt), alerts);
     document.body.prepend(bar);
     const tidy = () => (paint(), mark(), isLocusts() && (dressForm(), dressLocust()));
     tidy();

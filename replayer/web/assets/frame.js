@@ -21,7 +21,7 @@ export class Frame {
     parent.append(this.element);
     this.canvas.addEventListener("pointermove", (event) => this.point(event));
     this.canvas.addEventListener("pointerleave", () => this.leave());
-    this.canvas.addEventListener("click", () => this.pick());
+    this.canvas.addEventListener("click", (event) => this.pick(event));
     new ResizeObserver(() => this.redraw()).observe(this.element);
     addEventListener("replayer-theme", () => this.redraw());
     this.pointed = null;
@@ -93,19 +93,23 @@ export class Frame {
     return writeTime(seconds, this.apart);
   }
 
-  point(event) {
-    if (!this.times?.length) return;
-    const x = event.offsetX;
+  // Which interval lies at a place of the picture.
+  at(x) {
     const seconds = this.from + ((x - this.area.left) / (this.area.right - this.area.left)) * (this.to - this.from);
     const found = this.times.findIndex((time) => time >= seconds);
-    this.pointed = { at: found < 0 ? this.times.length - 1 : found, x, y: event.offsetY };
+    return found < 0 ? this.times.length - 1 : found;
+  }
+
+  point(event) {
+    if (!this.times?.length) return;
+    this.pointed = { at: this.at(event.offsetX), x: event.offsetX, y: event.offsetY };
     this.redraw();
   }
 
-  // Tell which second was clicked at.
-  pick() {
-    if (!this.pointed || !this.onpick) return;
-    const { at } = this.pointed;
+  // Tell which second was clicked at, or touched: a finger points at nothing before.
+  pick(event) {
+    if (!this.times?.length || !this.onpick) return;
+    const at = this.at(event.offsetX);
     this.onpick(at ? this.times[at - 1] : this.from, this.times[at]);
   }
 

@@ -16,14 +16,20 @@ const bytes = new Lines(charts, { title: "Bytes a second", unit: "bytes", height
 const users = new Lines(charts, { title: "Users", unit: "count", height: 180 });
 const troubles = new Lines(charts, { title: "Errors, and calls that hang", unit: "count", height: 180 });
 
-// A click at a second says what took the time in it.
+// A click at a second says what took the time in it; so does its number.
+const clear = () => $("moment").replaceChildren();
 const explain = async (begin, end) => {
   const target = Math.max($("target").selectedIndex, 0);
+  const name = $("target").value;
   const answer = await fetch(`${base}explain?${new URLSearchParams({ target, begin, end })}`);
-  const { title, lines } = await answer.json();
-  $("moment").replaceChildren(make("dt", { textContent: title }), ...lines.map((text) => make("dd", { textContent: text })));
+  const { title, lines } = answer.ok ? await answer.json() : { title: "", lines: ["the run cannot be read"] };
+  if (name !== $("target").value) return; // another target was chosen meanwhile
+  $("moment").replaceChildren(make("dt", { textContent: `${name}, ${title}` }), ...lines.map((text) => make("dd", { textContent: text })));
 };
-latency.onpick = heat.onpick = explain;
+let explaining = Promise.resolve();
+const explainNext = (begin, end) => (explaining = explaining.then(() => explain(begin, end)).catch((error) => console.warn(error)));
+latency.onpick = heat.onpick = explainNext;
+$("second").onchange = () => $("second").value && explainNext(Number($("second").value), Number($("second").value) + 1);
 
 let kept = null;
 let asked = "";
@@ -104,6 +110,7 @@ const look = async () => {
   let found = await ask(words, kept ? kept.last : "");
   if (kept && kept.run !== found.run) {
     kept = null; // another run has begun
+    clear();
     found = await ask(words, "");
   }
   $("details").hidden = found.run === null;
@@ -121,5 +128,6 @@ let looking = Promise.resolve();
 const next = () => (looking = looking.then(look).catch((error) => console.warn(error)));
 
 for (const id of ["target", "transaction", "op"]) $(id).onchange = next;
+$("target").addEventListener("change", clear);
 $("figure").onchange = () => kept && draw();
 forever(next);

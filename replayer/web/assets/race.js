@@ -1,14 +1,13 @@
 // The race: one lane a target on shared axes, and how sure it is that they differ.
 
-import { hue, logMarks, marks, write, writeTime } from "./scale.js";
 import { forever } from "./asking.js";
+import { hue, logMarks, marks, write, writeTime } from "./scale.js";
 
 const MOST = 1800; // as many columns as the program keeps
 const WIDTH = 720;
 const HEIGHT = 150;
 const AREA = { left: 58, right: 712, top: 8, bottom: 126 };
 const RATIO = { width: 300, height: 54, left: 8, right: 292, top: 6, bottom: 36 };
-const BEFORE = 12; // so many earlier intervals are drawn above the last one
 const FIGURES = ["p50", "p95"];
 const { base, make } = window.replayer;
 const $ = (id) => document.getElementById(id);
@@ -20,30 +19,32 @@ const draw = (name, properties, ...children) => {
   return found;
 };
 const words = (x, y, anchor, text) => draw("text", { x, y, "text-anchor": anchor }, text);
-const tip = (text, ...children) => draw("g", { "data-tip": text }, ...children);
 
+const LISTS = ["errors", "turn", "measured", "hanging", ...FIGURES];
 let kept = null;
+const fresh = ({ run, transaction, targets }) => ({
+  run, transaction, last: -1, begin: [], end: [], lanes: targets.map(() => Object.fromEntries(LISTS.map((name) => [name, []]))),
+});
+const add = (line, values) => {
+  line.push(...values);
+  line.splice(0, Math.max(line.length - MOST, 0));
+};
 const take = (found) => {
-  if (kept?.run !== found.run) kept = { run: found.run, last: -1, t: [], lanes: found.targets.map(() => ({})) };
+  kept ??= fresh(found);
   kept.last = found.last;
-  kept.t.push(...found.t);
-  kept.t.splice(0, Math.max(kept.t.length - MOST, 0));
+  for (const name of ["begin", "end"]) add(kept[name], found[name]);
   found.lanes.forEach((lane, at) => {
-    for (const [name, values] of Object.entries(lane))
-      if (Array.isArray(values)) {
-        const line = (kept.lanes[at][name] ??= []);
-        // A percentile of several seconds stands at the last of them.
-        line.push(...values.map((value) => (Array.isArray(value) ? value[0] : value)));
-        line.splice(0, Math.max(line.length - MOST, 0));
-      } else kept.lanes[at][name] = values;
+    // A percentile of several seconds stands at the last of them.
+    for (const name of LISTS) add(kept.lanes[at][name], lane[name].map((value) => (Array.isArray(value) ? value[0] : value)));
   });
 };
 
 // Of all lanes together, so that heights can be compared.
 const scales = () => {
-  const values = kept.lanes.flatMap((lane) => FIGURES.flatMap((name) => (lane[name] ?? []).filter(Boolean)));
+  const values = kept.lanes.flatMap((lane) => FIGURES.flatMap((name) => lane[name].filter(Boolean)));
   const [low, high] = values.length ? [Math.min(...values) / 1.5, Math.max(...values) * 1.5] : [1e5, 1e7];
-  const [from, to] = [0, Math.max(kept.t.at(-1) ?? 1, 1)];
+  const from = kept.begin[0] ?? 0;
+  const to = Math.max(kept.end.at(-1) ?? 1, from + 1);
   const { left, right, top, bottom } = AREA;
   return {
     low, high, from, to,
@@ -58,19 +59,19 @@ const grid = ({ low, high, from, to, x, y }) => [
   ...marks(from, to, 8).map((at) => words(x(at), AREA.bottom + 16, "middle", writeTime(at))),
 ];
 
-// What a lane has of each second: its turn as a stripe, dots, and what is wrong.
+// What a lane has of each second: its turn, dots, and what is wrong.
 const seconds = (lane, at, { x, y }) => {
   const found = [];
-  kept.t.forEach((end, number) => {
-    const begin = number ? kept.t[number - 1] : 0;
-    if (lane.turn?.[number])
+  kept.end.forEach((end, number) => {
+    const begin = kept.begin[number];
+    if (lane.turn[number])
       found.push(draw("rect", { x: x(begin), width: Math.max(x(end) - x(begin), 0.5), y: AREA.top, height: AREA.bottom - AREA.top, class: lane.measured[number] ? "turn" : "turn warming" }));
-    if (lane.errors?.[number] || lane.hanging?.[number])
+    if (lane.errors[number] || lane.hanging[number])
       found.push(draw("rect", { x: x(begin), width: Math.max(x(end) - x(begin), 2), y: AREA.bottom - 6, height: 6, class: "wrong" }));
   });
   FIGURES.forEach((name, which) =>
-    kept.t.forEach((end, number) => {
-      const value = lane[name]?.[number];
+    kept.end.forEach((end, number) => {
+      const value = lane[name][number];
       if (value) found.push(draw("circle", { cx: x(end), cy: y(value), r: 1.8, fill: which ? hue(at) : "none", stroke: hue(at) }));
     }),
   );
@@ -79,7 +80,7 @@ const seconds = (lane, at, { x, y }) => {
 
 // Ratios to the best target: 1 stands in the same place in all lanes.
 const ratioScale = (figures) => {
-  const bounds = figures.flatMap(({ standings }) => standings.flatMap(({ low, high, before }) => [low, high, ...before.slice(-BEFORE).flatMap(([, one, two]) => [one, two])]));
+  const bounds = figures.flatMap(({ standings }) => standings.flatMap(({ low, high, before }) => [low, high, ...before.flatMap(([, one, two]) => [one, two])]));
   const reach = Math.max(1.25, ...bounds.filter(Boolean).map((ratio) => Math.max(ratio, 1 / ratio)));
   const { left, right } = RATIO;
   return (ratio) => left + ((Math.log(ratio) / Math.log(reach) + 1) / 2) * (right - left);
@@ -88,9 +89,8 @@ const ratioScale = (figures) => {
 const ratioBar = ({ ratio, low, high, before, claim }, at, x) => {
   const { width, height, top, bottom } = RATIO;
   const found = [draw("line", { class: "axis", x1: x(1), x2: x(1), y1: top, y2: bottom }), words(x(1), height - 4, "middle", "× 1")];
-  const earlier = before.slice(-BEFORE);
-  earlier.forEach(([, one, two], number) => {
-    const height = top + ((bottom - top) * (number + 1)) / (earlier.length + 1);
+  before.forEach(([, one, two], number) => {
+    const height = top + ((bottom - top) * (number + 1)) / (before.length + 1);
     found.push(draw("line", { x1: x(one), x2: x(two), y1: height, y2: height, stroke: hue(at), opacity: 0.25 }));
   });
   if (low && high) {
@@ -102,48 +102,61 @@ const ratioBar = ({ ratio, low, high, before, claim }, at, x) => {
 
 const times = (ratio) => `× ${Number(ratio.toPrecision(3))}`;
 const said = ({ claim, ratio, low, high }) => (low ? `${times(ratio)} (${times(low).slice(2)} to ${times(high).slice(2)})` : claim === "best" ? "" : claim);
+const soFar = (claim, isOver) => (isOver || !/^(best|differs)/.test(claim) ? claim : `${claim} so far`);
+const figureOf = ({ subject, figure }) => (subject === "all transactions" ? figure : `${subject} ${figure}`);
 
-const standing = ({ subject, figure, standings }, name, at, x) => {
-  const row = standings.find(({ target }) => target === name);
+const standing = (figure, name, at, x, isOver) => {
+  const row = figure.standings.find(({ target }) => target === name);
   if (!row) return null;
-  const badge = make("span", { className: `badge ${row.claim === "best" ? "pass" : row.claim === "differs" ? "fail" : ""}`, textContent: row.claim });
+  const kind = row.claim === "best" ? "pass" : row.claim.startsWith("differs") ? "fail" : "";
+  const badge = make("span", { className: `badge ${kind}`, textContent: soFar(row.claim, isOver) });
   return make("div", { className: "standing" },
-    make("strong", { textContent: `${subject === "all transactions" ? "" : `${subject} `}${figure} ${write(row.value_ns, "time")}` }), badge, ratioBar(row, at, x), make("small", { className: "faint", textContent: said(row) }));
+    make("strong", { textContent: `${figureOf(figure)} ${write(row.value_ns, "time")}` }), badge, ratioBar(row, at, x), make("small", { className: "faint", textContent: said(row) }));
 };
 
+// A target that is compared with none, or not yet, has its own figures.
+const alone = ({ transaction, ...values } = {}) =>
+  FIGURES.filter((name) => values[`${name}_ns`]).map((name) =>
+    make("div", { className: "standing" }, make("strong", { textContent: `${transaction} ${name} ${write(values[`${name}_ns`], "time")}` })));
+
 const lane = (found, at, scale, x) => {
-  const own = kept.lanes[at];
   const name = found.targets[at];
-  const shown = found.figures.slice(0, 4).map((figure) => standing(figure, name, at, x));
-  const head = make("div", { className: "who" }, make("i", {}), make("strong", { textContent: name }), make("small", { className: "faint", textContent: found.mounts[at] ?? "" }));
-  head.firstChild.style.background = hue(at);
-  const label = `${name}: p50 and p95 of ${own.transaction ?? "its transactions"}, second by second`;
-  const picture = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "lane", role: "img", "aria-label": label }, ...seconds(own, at, scale), ...grid(scale));
+  const compared = found.figures.map((figure) => standing(figure, name, at, x, found.is_over)).filter(Boolean).slice(0, 4);
+  const shown = compared.length ? compared : alone(found.own[at]);
+  const key = make("i", {});
+  key.style.background = hue(at);
+  const small = (text) => make("small", { className: "faint", textContent: text });
+  const head = make("div", { className: "who" }, key, make("strong", { textContent: name }), small(found.mounts[at] ?? ""), small(found.transaction));
+  const label = `${name}: p50 and p95 of ${found.transaction || "its transactions"}, second by second`;
+  const picture = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "lane", role: "img", "aria-label": label }, ...seconds(kept.lanes[at], at, scale), ...grid(scale));
   return make("article", { className: "lane" }, head, picture, make("div", { className: "standings" }, ...shown));
 };
 
 // What the race is about, in a sentence.
-const sentence = ({ targets, figures, rounds }) => {
-  if (targets.length < 2) return rounds ? `Round ${rounds[0]} of ${rounds[1]}` : "";
-  const decided = figures.map(({ subject, figure, standings: [best, ...others] }) => {
-    const what = subject === "all transactions" ? figure : `${subject} ${figure}`;
-    const sure = others.every(({ claim }) => claim === "differs");
-    return sure && others.length ? `${what}: ${best.target} is best` : `${what}: no difference shown yet`;
+const sentence = ({ figures, rounds, outcome, is_over: isOver }) => {
+  const told = figures.slice(0, 2).map((figure) => {
+    const [best, ...others] = figure.standings;
+    const differs = others.length && others.every(({ claim }) => claim.startsWith("differs"));
+    const so = isOver ? "" : " so far";
+    return differs ? `${figureOf(figure)}: ${best.target} is best${so}` : `${figureOf(figure)}: no difference shown${so}`;
   });
-  return [...decided.slice(0, 2), rounds ? `round ${rounds[0]} of ${rounds[1]}` : "it is laid out"].join(" · ");
+  const state = outcome ?? (rounds ? `round ${rounds[0]} of ${rounds[1]}` : "preparing");
+  return [...told, state].join(" · ");
 };
 
+const ask = async () => (await fetch(`${base}race?after=${kept ? kept.last : -1}`)).json();
+let drawn = "";
 const look = async () => {
-  const answer = await fetch(`${base}race?after=${kept ? kept.last : -1}`);
-  let found = await answer.json();
-  if (kept && found.run !== null && found.run !== kept.run) {
-    kept = null; // another run has begun
-    found = await (await fetch(`${base}race?after=-1`)).json();
+  let found = await ask();
+  if (kept && (found.run !== kept.run || found.transaction !== kept.transaction)) {
+    kept = null; // another run has begun, or another transaction is the commonest
+    found = await ask();
   }
   $("empty").hidden = found.run !== null;
   $("race").hidden = found.run === null;
-  if (found.run === null) return;
+  if (found.run === null || JSON.stringify(found) === drawn) return;
   take(found);
+  drawn = JSON.stringify(found);
   const scale = scales();
   const x = ratioScale(found.figures);
   $("standing").textContent = sentence(found);

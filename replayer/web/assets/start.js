@@ -3,10 +3,11 @@
 const { base, make } = window.replayer;
 const $ = (id) => document.getElementById(id);
 const form = $("order");
-const KEPT = "replayer-order";
 const PAUSE_MS = 250; // chosen: nobody types so slowly in the midst of a word
 
 const send = async (place) => {
+  const targets = [...form.querySelectorAll("[name=targets]")];
+  if (!targets.some(({ checked }) => checked)) return { success: false, message: "choose at least one target" };
   const answer = await fetch(place, { method: "POST", body: new URLSearchParams(new FormData(form)) });
   return answer.json();
 };
@@ -22,6 +23,7 @@ const check = async () => {
   const { success, message, lines, command } = await send(`${base}check`);
   refuse(success ? "" : message);
   if (!success) return;
+  $("shell").hidden = !command;
   $("lines").replaceChildren(...lines.flatMap(([label, text]) => [make("dt", { textContent: label }), make("dd", { textContent: text })]));
   $("command").textContent = command;
 };
@@ -31,12 +33,19 @@ const ask = () => {
 };
 
 const fields = () => [...form.elements].filter(({ name }) => name);
-const keep = () => {
-  const values = fields().map((field) => [field.name, field.type === "checkbox" ? `${field.value}=${field.checked}` : field.value]);
-  localStorage.setItem(KEPT, JSON.stringify(values));
+const values = () => fields().map((field) => [field.name, field.type === "checkbox" ? `${field.value}=${field.checked}` : field.value]);
+// A program that was started with other options begins with those.
+const KEPT = `replayer-order ${JSON.stringify(values())}`;
+const keep = () => localStorage.setItem(KEPT, JSON.stringify(values()));
+const kept = () => {
+  try {
+    return JSON.parse(localStorage.getItem(KEPT) ?? "[]");
+  } catch {
+    return [];
+  }
 };
 const restore = () => {
-  for (const [name, value] of JSON.parse(localStorage.getItem(KEPT) ?? "[]"))
+  for (const [name, value] of kept())
     for (const field of fields().filter((each) => each.name === name))
       if (field.type === "checkbox") field.checked = value === `${field.value}=true` || (field.checked && value !== `${field.value}=false`);
       else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === value)) field.value = value;
@@ -57,6 +66,8 @@ form.elements.scenario.onchange = () => {
     form.elements.spawn_rate.value = found.spawn_rate;
   }
   describe();
+  keep();
+  ask();
 };
 
 form.addEventListener("input", () => (keep(), ask()));

@@ -56,7 +56,7 @@ def test_a_moment_is_told_in_words(record: RunRecord) -> None:
     (moment,) = explain(record, 0, [(4.0, 5.0)])
     slower = "\N{MULTIPLICATION SIGN}5.26 as long as in the whole run"
     assert [*lines_of(moment)] == [
-        "hung: flock a 200 ms so far",
+        "hung: flock a 300 ms by then, and went on",
         "errors: 2 read EIO",
         f"read: 90.9 % of the time in calls, 20 calls of 10.0 ms on average, {slower}",
         "open: 9.09 % of the time in calls, 20 calls of 1.00 ms on average",
@@ -65,7 +65,7 @@ def test_a_moment_is_told_in_words(record: RunRecord) -> None:
 
 
 def test_a_moment_without_a_call_says_so(record: RunRecord) -> None:
-    (moment,) = explain(record, 0, [(20.0, 30.0)])
+    (moment,) = explain(replace(record, events=()), 0, [(20.0, 30.0)])
     assert [*lines_of(moment)] == ["no call ended"]
     assert [*lines_of(*explain(record, 7, [(4.0, 5.0)]))] == ["no call ended"]
 
@@ -83,6 +83,23 @@ def test_windows_join_slots_of_a_round_alone() -> None:
     assert windows[0] == (0.0, 3.0)
     assert windows[16:18] == [(48.0, 50.0), (50.0, 53.0)]
     assert cut_windows(Slots(*(np.zeros(0) for _ in range(4)))) == []  # type: ignore[arg-type]
+
+
+def test_a_call_that_hangs_is_told_in_each_moment_until_it_comes_back(record: RunRecord) -> None:
+    call = {"target": 0, "user": 3, "op": "flock", "path": "a"}
+    events = (
+        {**call, "kind": "stall", "t_s": 3.0, "age_ns": 10**9},
+        {**call, "kind": "stall_over", "t_s": 6.5, "age_ns": 4_500_000_000},
+    )
+    moments = explain(replace(record, events=events), 0, [(1, 2), (2, 3), (5, 6), (6, 7), (7, 8)])
+    told = [[(call.time_ns, call.goes_on) for call in each.hung] for each in moments]
+    assert told == [
+        [],
+        [(1e9, True)],
+        [(4e9, True)],
+        [(4.5e9, False)],
+        [],
+    ]
 
 
 def test_every_second_belongs_to_one_window(record: RunRecord) -> None:

@@ -6,7 +6,11 @@ from tests.unit.web.conftest import ORDER, SECRET, Served
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/stats/requests", "/logs", "/replayer/now", "/replayer/runs", "/no"]
+    "path",
+    [
+        *("/", "/locust", "/stats/requests", "/logs", "/no"),
+        *(f"/replayer/{name}" for name in ("now", "runs", "targets", "race", "explain", "live")),
+    ],
 )
 def test_nothing_is_shown_before_it(locked: Served, path: str) -> None:
     locked.client.delete_cookie("replayer")
@@ -23,6 +27,8 @@ def test_a_reader_is_led_to_it(locked: Served) -> None:
 def test_nothing_is_started_before_it(locked: Served) -> None:
     locked.client.delete_cookie("replayer")
     assert (locked.send("/swarm", ORDER).status_code, locked.control.state) == (401, "ready")
+    assert locked.send("/replayer/check", ORDER).status_code == 401
+    assert locked.send("/replayer/remove", {"run": "latest"}).status_code == 401
 
 
 def test_the_secret_opens_the_page_until_it_is_left(locked: Served) -> None:

@@ -1,6 +1,7 @@
 """Locust's application with our page on it: what it shows, and what it refuses."""
 
 import re
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -8,7 +9,9 @@ import pytest
 from werkzeug.http import parse_options_header
 
 from replayer.measure.history import keep_run
+from replayer.run.targets import parse_targets
 from replayer.web.guard import TOKEN_HEADER
+from replayer.web.start import TargetCards
 from tests.unit.runs import RunWriter, make_run
 from tests.unit.web.conftest import ORDER, Served
 
@@ -47,7 +50,8 @@ def test_an_order_says_what_it_would_do_and_the_command_that_does_it(served: Ser
     order = {**ORDER, "think": "5ms", "limits": "look.p95 < 200ms\nerrors == 0"}
     found = served.send("/replayer/check", order).get_json()
     assert found["command"] == (
-        "replayer run tiny.yaml --target=near=near --target=far=far -u 2 -r 2 -t 5s --cache as-is "
+        "replayer run tiny.yaml --target=near=near --target=far=far -u 2 -r 2 -t 5s --rounds 3 "
+        "--cache as-is "
         "--set=arrivals=null --set=users.every=null --set=users.think_time=5000000ns "
         "'--threshold=look.p95 < 200ms' '--threshold=errors == 0'"
     )
@@ -62,6 +66,39 @@ def test_an_order_of_arrivals_has_no_think_time(served: Served) -> None:
     assert "arrivals={rate: 50/s, process: poisson}" in found["command"]
     found = served.send("/replayer/check", {**ORDER, "rate": "50", "think": "1s"}).get_json()
     assert (found["success"], "exclude each other" in found["message"]) == (False, True)
+
+
+def test_before_a_run_there_is_no_race_and_nothing_to_explain(served: Served) -> None:
+    assert served.ask("/replayer/race").get_json() == {"run": None}
+    found = served.ask("/replayer/explain?target=0&begin=nan&end=1").get_json()
+    assert found == {"title": "", "lines": []}
+
+
+def test_another_site_may_lead_here_and_load_nothing(served: Served) -> None:
+    foreign = {"Sec-Fetch-Site": "cross-site"}
+    assert (
+        served.ask("/replayer/targets", **foreign, **{"Sec-Fetch-Mode": "no-cors"}).status_code
+        == 403
+    )
+    assert served.ask("/", **foreign, **{"Sec-Fetch-Mode": "navigate"}).status_code == 200
+
+
+def test_a_target_that_does_not_answer_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Path] = []
+
+    def hang(path: Path) -> None:
+        asked.append(path)
+        time.sleep(0.5)
+
+    monkeypatch.setattr("replayer.web.start.FACTS_S", 0.1)
+    monkeypatch.setattr("replayer.web.start.collect_facts", hang)
+    cards = TargetCards(is_default=False)
+    (target,) = parse_targets(["near=near"])
+    for _ in range(3):
+        assert "did not answer" in cards.of(target)["wrong"]
+    assert len(asked) == 1
 
 
 def test_targets_are_told_with_their_file_system(served: Served) -> None:
@@ -289,10 +326,10 @@ def test_locusts_downloads_can_be_saved_whatever_targets_are_called(
 
 
 def test_why_a_figure_has_no_ratio_to_the_best_is_on_the_page(served: Served) -> None:
-    for name, time in (("quick", 0), ("slow", 27 * 10**9)):
+    for name, waited_ns in (("quick", 0), ("slow", 27 * 10**9)):
         writer = RunWriter(served.control.form.runs / name)
-        writer.transaction("look", [10**6 + time] * 40)
-        writer.record("0/0/measured/look/until/ok/expected", [time] * 40)
+        writer.transaction("look", [10**6 + waited_ns] * 40)
+        writer.record("0/0/measured/look/until/ok/expected", [waited_ns] * 40)
         writer.write(make_run(id=name))
     page = served.ask("/replayer/compare?run=quick&run=slow").get_data(as_text=True)
     assert "no ratio to 0" in page
