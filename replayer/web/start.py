@@ -131,8 +131,8 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
     duration_ns = scenario.duration_ns
     if settings.run_time_s is not None:
         duration_ns = settings.run_time_s * NS_PER_S
-    at_once = 1 if settings.duet else len(targets)
-    return [*_foresee(summary, duration_ns, at_once, _rounds(settings, len(targets)))]
+    in_turn = 1 if settings.duet else len(targets)
+    return [*_foresee(summary, duration_ns, in_turn, _rounds(settings, len(targets)))]
 
 
 def _rounds(settings: Settings, targets: int) -> int:
@@ -145,9 +145,9 @@ def _foresee(
     for each in summary.transactions:
         if each.share:
             yield each.name, _transaction(each)
-    laid_out = (
-        f"{format_many(summary.working_set_files, 'file')}, {format_bytes(summary.laid_out_bytes)}"
-    )
+    files = sum(each.files * each.copies for each in summary.datasets if each.laid_out)
+    files += sum(each.files for each in summary.traces)
+    laid_out = f"{format_many(files, 'file')}, {format_bytes(summary.laid_out_bytes)}"
     yield "lays out", f"{laid_out} on each target, before the clock starts"
     inodes = format_many(summary.inodes, "inode")
     yield "needs", f"{format_bytes(summary.space_bytes)} of free space, {inodes}"

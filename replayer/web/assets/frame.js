@@ -14,7 +14,9 @@ export class Frame {
     this.heading = make("h2", { textContent: title });
     this.legend = make("div", { className: "keys" });
     this.canvas = make("canvas", {});
+    this.heading.id = `chart-${document.querySelectorAll("figure").length}`;
     this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-labelledby", this.heading.id);
     this.tip = make("div", { className: "tip", hidden: true });
     this.height = height;
     this.element.append(this.heading, this.legend, this.canvas, this.tip);
