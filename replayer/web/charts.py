@@ -1,4 +1,4 @@
-"""The series of a run as the Latency page asks for them: what is new, of what is looked at."""
+"""The series of a run as the live page asks for them: what is new, of what is looked at."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

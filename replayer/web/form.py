@@ -1,4 +1,4 @@
-"""The form of Locust's page: what it shows, and what may be sent by it. Nothing else is taken.
+"""The forms of runs, ours and Locust's: what they show, and what may be sent. Nothing else is taken.
 
 Scenarios and targets are fixed when the process starts, and are sent by name: no path can be.
 """
@@ -53,7 +53,7 @@ class ForeignError(ReplayerError):
 
 @dataclass(frozen=True)
 class RunForm:
-    """What the form shows."""
+    """What the forms show."""
 
     settings: Settings
     """The command line's; a run has these but for what the form says."""

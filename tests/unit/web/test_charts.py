@@ -1,4 +1,4 @@
-"""What the Latency page draws: rates of whole intervals, and none of what is left at an end."""
+"""What the live page draws: rates of whole intervals, and none of what is left at an end."""
 
 import json
 from types import SimpleNamespace
