@@ -1,4 +1,4 @@
-"""The forms of runs, ours and Locust's: what they show, and what may be sent. Nothing else is taken.
+"""The forms of runs, ours and Locust's: what they show, and what may be sent. All else is refused.
 
 Scenarios and targets are fixed when the process starts, and are sent by name: no path can be.
 """

@@ -1,6 +1,7 @@
 // The Capacity page: starts and stops a search, and shows how its bracket closes and its curves grow.
 
 import { hue, logMarks, write } from "./scale.js";
+import { draw, words } from "./svg.js";
 
 const { base, make } = window.replayer;
 const element = (id) => document.getElementById(id);
@@ -39,14 +40,6 @@ if (form) {
   suggest(scenarios);
 }
 
-const draw = (name, properties, ...children) => {
-  const found = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(properties)) found.setAttribute(key, value);
-  found.append(...children);
-  return found;
-};
-const text = (x, y, anchor, words) => draw("text", { x, y, "text-anchor": anchor, "font-size": 11, fill: "var(--soft)" }, words);
-
 // Latency by load, both logarithmic; the band is where the capacity lies.
 const curve = ({ name, trials, capacity }) => {
   const measured = trials.filter(({ transaction }) => transaction).sort((one, other) => one.load - other.load);
@@ -64,10 +57,10 @@ const curve = ({ name, trials, capacity }) => {
     const width = Math.max(x(capacity.high) - x(capacity.low), 1);
     picture.append(draw("rect", { x: x(capacity.low), y: SIDES.top, width, height: SIDES.bottom - SIDES.top, fill: "var(--rule)" }));
   }
-  for (const at of logMarks(low, high)) picture.append(text(x(at), SIDES.bottom + 16, "middle", write(at, "count")));
+  for (const at of logMarks(low, high)) picture.append(words(x(at), SIDES.bottom + 16, "middle", write(at, "count")));
   for (const at of logMarks(least, most)) {
     picture.append(draw("line", { x1: SIDES.left, x2: SIDES.right, y1: y(at), y2: y(at), stroke: "var(--rule)" }));
-    picture.append(text(SIDES.left - 6, y(at) + 4, "end", write(at, "time")));
+    picture.append(words(SIDES.left - 6, y(at) + 4, "end", write(at, "time")));
   }
   LINES.forEach((line, at) => {
     const points = measured.filter(({ transaction }) => transaction[`${line}_ns`]);

@@ -2,6 +2,7 @@
 
 import { forever } from "./asking.js";
 import { hue, logMarks, marks, write, writeTime } from "./scale.js";
+import { draw, words } from "./svg.js";
 
 const MOST = 1800; // as many columns as the program keeps
 const WIDTH = 720;
@@ -11,14 +12,6 @@ const RATIO = { width: 300, height: 54, left: 8, right: 292, top: 6, bottom: 36 
 const FIGURES = ["p50", "p95"];
 const { base, make } = window.replayer;
 const $ = (id) => document.getElementById(id);
-
-const draw = (name, properties, ...children) => {
-  const found = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(properties)) found.setAttribute(key, value);
-  found.append(...children.filter(Boolean));
-  return found;
-};
-const words = (x, y, anchor, text) => draw("text", { x, y, "text-anchor": anchor }, text);
 
 const LISTS = ["errors", "turn", "measured", "hanging", ...FIGURES];
 let kept = null;
