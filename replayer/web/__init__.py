@@ -1,4 +1,4 @@
-"""The web page: new runs, the run that goes on, past runs and traces; Locust's own stands beside it.
+"""The web page: new runs, the run that goes on, past runs and traces; Locust's own stands beside.
 
 ``run_control`` starts and stops runs, one at a time. ``guard`` decides which requests are served.
 ``pages`` holds what all pages have, ``start``, ``live``, ``library`` and ``capacity`` one each.
