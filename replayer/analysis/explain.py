@@ -84,12 +84,14 @@ def explain(record: RunRecord, target: int, windows: Sequence[Window]) -> list[E
     }
     timed = {key: own for key, own in parts.items() if key.is_timed}
     usual = {op: _mean(own) for op, own in _by_op(timed).items()}
+    own_events = [event for event in record.events if event.get("target") == target]
+    slow, hung = _slow_calls(own_events), _hung_calls(own_events)
     return [
         Explanation(
             window,
             tuple(_ops(timed, window, usual)),
-            tuple(_slowest(record.events, target, window)),
-            tuple(_hung(record.events, target, window)),
+            tuple(_slowest(slow, window)),
+            tuple(_hung(hung, window)),
             _errors(parts, window),
         )
         for window in windows
@@ -139,33 +141,28 @@ def _errors(parts: Mapping[Key, Seconds], window: Window) -> dict[str, int]:
     return dict(+found)
 
 
-def _slowest(events: Sequence[Event], target: int, window: Window) -> list[Call]:
-    found = [
-        call
+def _slow_calls(events: Sequence[Event]) -> list[tuple[float, Call]]:
+    """Return the slow calls that were kept, and when each ended."""
+    return [
+        (_number(event, "t_s"), call)
         for event in events
-        if event.get("kind") == "slow" and event.get("target") == target
-        if window[0] <= _number(event, "t_s") < window[1]
+        if event.get("kind") == "slow"
         if (call := _call(event, "service_ns")) is not None and call.op not in WAITS
     ]
+
+
+def _slowest(slow: Sequence[tuple[float, Call]], window: Window) -> list[Call]:
+    found = [call for end_s, call in slow if window[0] <= end_s < window[1]]
     return sorted(found, key=lambda call: -call.time_ns)[:MOST_CALLS]
 
 
-def _hung(events: Sequence[Event], target: int, window: Window) -> Iterator[Call]:
-    """Yield calls that hung in a window: each is told once it hangs, and when it no longer does."""
+def _hung_calls(events: Sequence[Event]) -> list[tuple[Call, float, float]]:
+    """Return calls that hung, and from when to when: told once each hangs, and when no longer."""
     begun: dict[tuple[object, object, object], tuple[Call, float]] = {}
-    found: list[Call] = []
-
-    def take(call: Call, begin_s: float, end_s: float) -> None:
-        if begin_s < window[1] and end_s >= window[0]:
-            until_s = min(end_s, window[1])
-            time_ns = (until_s - begin_s) * 1e9
-            found.append(Call(call.op, call.path, time_ns, goes_on=end_s > window[1]))
-
+    found: list[tuple[Call, float, float]] = []
     for event in events:
-        if event.get("target") != target or event.get("kind") not in HANGS:
-            continue
         call, seen_s = _call(event, "age_ns"), _number(event, "t_s")
-        if call is None:
+        if event.get("kind") not in HANGS or call is None:
             continue
         who = (event.get("user"), call.op, call.path)
         begin_s = seen_s - call.time_ns / 1e9
@@ -173,10 +170,22 @@ def _hung(events: Sequence[Event], target: int, window: Window) -> Iterator[Call
             begun[who] = call, begin_s
         else:
             _, begin_s = begun.pop(who, (call, begin_s))
-            take(call, begin_s, seen_s)
-    for call, begin_s in begun.values():
-        take(call, begin_s, inf)
-    yield from sorted(found, key=lambda call: -call.time_ns)[:MOST_CALLS]
+            found.append((call, begin_s, seen_s))
+    return [*found, *((call, begin_s, inf) for call, begin_s in begun.values())]
+
+
+def _hung(hung: Sequence[tuple[Call, float, float]], window: Window) -> list[Call]:
+    found = [
+        Call(
+            call.op,
+            call.path,
+            (min(end_s, window[1]) - begin_s) * 1e9,
+            goes_on=end_s > window[1],
+        )
+        for call, begin_s, end_s in hung
+        if begin_s < window[1] and end_s >= window[0]
+    ]
+    return sorted(found, key=lambda call: -call.time_ns)[:MOST_CALLS]
 
 
 HANGS = frozenset({"stall", "stall_over", "abandoned"})

@@ -34,7 +34,6 @@ from replayer.run.replays import read_order, read_results
 from replayer.run.results import check_thresholds
 from replayer.run.runtime import Runtime
 from replayer.run.schedule import (
-    ROUNDS_OF_DUET,
     default_rounds,
     fit_rounds,
     make_duet,
@@ -242,7 +241,7 @@ def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
     if spawner.is_shaped or spawner.has_python_users:
         return 1
-    rounds = ROUNDS_OF_DUET if settings.duet else default_rounds(targets)
+    rounds = default_rounds(targets, duet=settings.duet)
     return rounds if settings.beside.baseline is None else max(rounds, CLAIM_ROUNDS)
 
 

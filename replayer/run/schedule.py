@@ -63,8 +63,10 @@ SHORTEST_ROUND_NS = 2 * NS_PER_S  # chosen: two intervals of the timeline
 MOST_ROUNDS = 1_000  # as --rounds
 
 
-def default_rounds(targets: int) -> int:
+def default_rounds(targets: int, *, duet: bool = False) -> int:
     """Return how many rounds are run when nothing is said."""
+    if duet:
+        return ROUNDS_OF_DUET
     return 1 if targets == 1 else ROUNDS_OF_SEVERAL
 
 

@@ -108,11 +108,7 @@ def _rates(columns: Sequence[SecondColumn], key: Key) -> list[float | None]:
 
 
 def _errors(columns: Sequence[SecondColumn], target: int) -> list[float | None]:
-    return [
-        sum(cell.errors for key, cell in column.cells.items() if _is_call(key, target))
-        or _nothing(column, target)
-        for column in columns
-    ]
+    return [column.errors_on(target) or _nothing(column, target) for column in columns]
 
 
 def _bytes(columns: Sequence[SecondColumn], target: int) -> list[float | None]:

@@ -186,17 +186,11 @@ def _lane(columns: Sequence[SecondColumn], key: Key) -> dict[str, Any]:
     cells, target = [column.cells.get(key) for column in columns], key[0]
     return {
         **{name: [cell and cell.times[f"{name}_ns"] for cell in cells] for name in SHOWN},
-        "errors": [_errors(column, target) for column in columns],
+        "errors": [column.errors_on(target) for column in columns],
         "turn": [target in column.targets for column in columns],
         "measured": [column.measured for column in columns],
         "hanging": [column.hanging if target in column.targets else 0 for column in columns],
     }
-
-
-def _errors(column: SecondColumn, target: int) -> int:
-    return sum(
-        cell.errors for key, cell in column.cells.items() if key[0] == target and key[2] != WHOLE
-    )
 
 
 def explain_moment(folder: Path, target: int, begin_s: float, end_s: float) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from itertools import islice
 from replayer._native import Histogram, Interval, Row
 from replayer.analysis.slots import STUMP, Widening
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.web.op_totals import PERCENTS, Key, OpLine, is_shown
+from replayer.web.op_totals import PERCENTS, WHOLE, Key, OpLine, is_shown
 
 MOST_COLUMNS = 1800
 """Chosen: half an hour of seconds, as wide as a large screen has points."""
@@ -57,6 +57,12 @@ class SecondColumn:
     targets: frozenset[int]
     """Whose turn it was."""
     cells: dict[Key, Cell]
+
+    def errors_on(self, target: int) -> int:
+        """Return how many calls failed on a target."""
+        return sum(
+            cell.errors for key, cell in self.cells.items() if key[0] == target and key[2] != WHOLE
+        )
 
     @property
     def is_stump(self) -> bool:

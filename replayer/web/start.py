@@ -14,7 +14,7 @@ from replayer.plan.compile import compile_plan
 from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
 from replayer.run.options import Settings
 from replayer.run.prepared_run import chosen_targets
-from replayer.run.schedule import ROUNDS_OF_DUET, default_rounds
+from replayer.run.schedule import default_rounds
 from replayer.run.targets import DEFAULT_FOLDER, NamedTarget
 from replayer.run.threads import call_in_thread, call_within
 from replayer.scenario.loading import load_scenario
@@ -136,7 +136,7 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _rounds(settings: Settings, targets: int) -> int:
-    return settings.rounds or (ROUNDS_OF_DUET if settings.duet else default_rounds(targets))
+    return settings.rounds or default_rounds(targets, duet=settings.duet)
 
 
 def _foresee(
