@@ -396,9 +396,13 @@ def answer_order(
         response.status_code = HTTPStatus.FORBIDDEN
         return response
     except ReplayerError as error:
-        hint = f" ({error.hint})" if error.hint else ""
-        return _answer(control, f"{error}{hint}", success=False)
+        return _answer(control, with_hint(error), success=False)
     return _answer(control, "Swarming started", success=True)
+
+
+def with_hint(error: ReplayerError) -> str:
+    """Return what the page says of a mistake: the sentence, and what to do."""
+    return f"{error} ({error.hint})" if error.hint else str(error)
 
 
 def _answer(control: RunControl, message: str, *, success: bool) -> Response:

@@ -20,7 +20,7 @@ from replayer.run.threads import call_in_thread, call_within
 from replayer.scenario.loading import load_scenario
 from replayer.verdict.threshold import Names, check_names, parse_threshold
 from replayer.web.form import CACHES
-from replayer.web.run_control import RunControl
+from replayer.web.run_control import RunControl, with_hint
 
 FACTS_S = 2.0  # chosen: a mount that answers no sooner is told as one that does not answer
 MOST_OPS = 6  # chosen: the commonest ones say what a transaction is like
@@ -47,8 +47,7 @@ def add_start(blueprint: Blueprint, control: RunControl) -> None:
             # While one goes on, its process has nothing to do but to measure.
             lines = [] if control.run is not None else call_in_thread(foresee, settings)
         except ReplayerError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            return jsonify({"success": False, "message": f"{error}{hint}"})
+            return jsonify({"success": False, "message": with_hint(error)})
         return jsonify({"success": True, "lines": lines, "command": command_of(settings)})
 
 
