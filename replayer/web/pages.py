@@ -110,7 +110,7 @@ CACHE_UNKNOWN = RunWarning(
 
 def describe_now(control: RunControl) -> dict[str, Any]:
     """Return the state of the run control, as JSON."""
-    active = control.active
+    active, order, refused = control.active, control.order, control.refused
     run = None if active is None else _describe(active)
     target_warnings = _shown(control.target_warnings) if active is None else []
     search = control.searches.latest
@@ -118,6 +118,8 @@ def describe_now(control: RunControl) -> dict[str, Any]:
         "state": control.state,
         "run": run,
         "outlook": target_warnings,
+        "ordered": None if order is None else order.name,
+        "refused": None if refused is None else {"message": str(refused), "hint": refused.hint},
         "search": search.scenario if search is not None and control.searches.goes_on else None,
     }
 

@@ -115,6 +115,23 @@ class LiveStatus(ProgressDisplay):
 
 WorkerState = Literal["ready", "spawning", "running", "stopped"]
 LOCUSTS_S = 1.0  # chosen: Locust takes SIGTERM right after it has begun to serve the page
+ANSWER_S = 0.25  # chosen: a press of START is answered before it seems to have been lost
+
+
+@dataclass(frozen=True)
+class Order:
+    """A run that was ordered, while its plan is compiled."""
+
+    settings: Settings
+    targets: Sequence[NamedTarget]
+    interruption: Interruption
+    status: LiveStatus
+
+    @property
+    def name(self) -> str:
+        """What is run."""
+        replay = self.settings.replay
+        return self.settings.scenario or (replay.trace if replay is not None else "a locustfile")
 
 
 @dataclass
@@ -186,7 +203,10 @@ class RunControl:
         self.meter = Meter()
         self.target_warnings: tuple[RunWarning, ...] = ()
         """What stands against a first run."""
-        self._is_compiling = False
+        self.order: Order | None = None
+        """The run that is compiled now."""
+        self.refused: ReplayerError | None = None
+        """Why the last order came to nothing, once that was found after it had been answered."""
         self._closing: Greenlet[[ActiveRun], None] | None = None
         first = read_facts(form.choices[0])
         self._users = form.settings.users or first.users
@@ -221,6 +241,8 @@ class RunControl:
     @property
     def state(self) -> WorkerState:
         """The state as Locust's page knows it."""
+        if self.order is not None:
+            return "spawning"
         if self.active is None:
             return "ready"
         if self.active.outcome is not None:
@@ -228,35 +250,54 @@ class RunControl:
         return "spawning" if self.active.run is None else "running"
 
     def start(self, settings: Settings) -> None:
-        """Check what is ordered, and have it laid out and run; returns when it is checked.
+        """Have a run compiled, laid out and run; returns soon, whatever is large in it.
 
         Raises:
-            ReplayerError: A run goes on, or this one cannot be run.
+            ReplayerError: A run goes on, or this one cannot be run. What is found later is kept
+                in ``refused``.
         """
-        if self._is_compiling or (self.active is not None and self.active.outcome is None):
+        if self._goes_on:
             message = "a run is active; only one run at a time is possible"
             raise ReplayerError(message, hint="stop it first")
         if self.searches.goes_on:
             message = "a search for capacities is active, and a run would disturb it"
             raise ReplayerError(message, hint="stop it first")
-        status = LiveStatus(make_progress(quiet=settings.quiet))
-        observer = self.meter.follow(Observer(status, self._watch))
         spawner, targets = self._host.new_spawner(), chosen_targets(settings)
         interruption = Interruption()
         if not self._host.has_targets:  # where they are is each worker's own matter
             targets = tuple(NamedTarget(target.name, ()) for target in targets)
             interruption = Interruption(tidies_for(spawner.stop_timeout_s))
-        self._is_compiling = True
-        try:  # a large scenario takes seconds, in which other pages are served
+        status = LiveStatus(make_progress(quiet=settings.quiet))
+        self.order, self.refused = Order(settings, targets, interruption, status), None
+        gevent.spawn(self._compile, self.order, spawner).join(ANSWER_S)
+        refused, self.refused = self.refused, None
+        if refused is not None:
+            raise refused
+
+    def _compile(self, order: Order, spawner: Spawner) -> None:
+        """Have an order compiled (a large one takes seconds), in a thread, and begin its run."""
+        observer = self.meter.follow(Observer(order.status, self._watch))
+        try:
             request = call_in_thread(
-                make_request, spawner, settings, observer, interruption, targets
+                *(make_request, spawner, order.settings, observer),
+                *(order.interruption, order.targets),
             )
+        except ReplayerError as error:
+            self.refused = error
+        except Exception as error:  # noqa: BLE001 - the page must say so
+            self.refused = ReplayerError(keep_bug(error))
+        else:
+            order.interruption.watch()
+            self.active, self._closing = ActiveRun(request, order.status), None
+            self._host.show(request)
+            gevent.spawn(self._open, self.active, observer)
         finally:
-            self._is_compiling = False
-        interruption.watch()
-        self.active, self._closing = ActiveRun(request, status), None
-        self._host.show(request)
-        gevent.spawn(self._open, self.active, observer)
+            self.order = None
+
+    @property
+    def _goes_on(self) -> bool:
+        is_running = self.active is not None and self.active.outcome is None
+        return self.order is not None or is_running
 
     def start_search(self, sent: Mapping[str, Sequence[str]]) -> None:
         """Start a search for capacities.
@@ -268,7 +309,7 @@ class RunControl:
             message = "capacities cannot be searched for from this page"
             raise ReplayerError(message, hint="use replayer capacity --target NAME=PATH")
         words = self.form.read_search(sent)
-        if self._is_compiling or (self.active is not None and self.active.outcome is None):
+        if self._goes_on:
             message = "a run is active, and would disturb a search"
             raise ReplayerError(message, hint="stop it first")
         self.searches.start(words)
@@ -293,6 +334,8 @@ class RunControl:
 
     def stop(self) -> None:
         """Ask the run that goes on to end; it ends in bounded time, with what it has."""
+        if self.order is not None:
+            self.order.interruption.ask()
         if self.active is not None and self.active.outcome is None:
             self.active.request.interruption.ask()
 

@@ -92,7 +92,8 @@
     return found;
   };
 
-  const describe = ({ state, run, search }) => {
+  const describe = ({ state, run, search, ordered }) => {
+    if (ordered) return [chip("PREPARING", "spawning"), span(`${ordered} is compiled`)];
     if (search) return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` })];
     if (run === null || isOther(state, run)) return [];
     const what = `${run.scenario} on ${run.targets.join(", ")}`;
@@ -128,7 +129,9 @@
   };
   // A run that has ended is told of in its report, and where it was watched.
   const isWatched = (state) => state !== "stopped" || isUnder(`${base}live`) || isLocusts();
-  const complain = ({ state, run, outlook }) => {
+  const complain = ({ state, run, outlook, ordered, refused }) => {
+    if (ordered) return [];
+    if (refused) return [alert(`The run was not started: ${refused.message}`, "bad", refused.hint)];
     if (run === null) return outlook.map(({ message, hint }) => alert(message, "warn", hint));
     if (isOther(state, run)) return [];
     const found = run.failure ? [alert(`The run failed: ${run.failure}`, "bad")] : [];

@@ -2,18 +2,22 @@
 
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+import gevent
 import pytest
 from werkzeug.http import parse_options_header
 
+from replayer.errors import ReplayerError
 from replayer.measure.history import keep_run
+from replayer.run.options import Settings
 from replayer.run.targets import parse_targets
 from replayer.web.guard import TOKEN_HEADER
 from replayer.web.start import TargetCards
 from tests.unit.runs import RunWriter, make_run
-from tests.unit.web.conftest import ORDER, Served
+from tests.unit.web.conftest import ORDER, TINY, Served
 
 INDEX_ARGUMENTS = re.compile(r"window\.templateArgs = (.*)")
 
@@ -81,6 +85,51 @@ def test_another_site_may_lead_here_and_load_nothing(served: Served) -> None:
         == 403
     )
     assert served.ask("/", **foreign, **{"Sec-Fetch-Mode": "navigate"}).status_code == 200
+
+
+def large_order(served: Served, folder: Path) -> Settings:
+    """Return an order whose plan takes a second or more to compile."""
+    large = folder / "large.yaml"
+    large.write_text(TINY.replace("files: 20", "files: 100000"))
+    sent = {name: [each] if isinstance(each, str) else each for name, each in ORDER.items()}
+    return replace(served.control.form.read(sent), scenario=str(large))
+
+
+def wait_until_compiled(served: Served) -> None:
+    with gevent.Timeout(60):
+        while served.control.order is not None:
+            gevent.sleep(0.02)
+
+
+def test_a_large_order_is_answered_at_once_and_refused_later(
+    served: Served, tmp_path: Path
+) -> None:
+    order = replace(large_order(served, tmp_path), thresholds=("nothing.p95 < 1ms",))
+    served.control.start(order)
+    meanwhile = served.ask("/replayer/now").get_json()
+    assert meanwhile["state"] == "spawning"
+    assert meanwhile["ordered"].endswith("large.yaml")
+    with pytest.raises(ReplayerError, match="only one run"):
+        served.control.start(order)
+    wait_until_compiled(served)
+    afterwards = served.ask("/replayer/now").get_json()
+    assert afterwards["state"] == "ready"
+    assert "nothing" in afterwards["refused"]["message"]
+
+
+def test_an_order_that_is_stopped_while_it_is_compiled_does_not_start(
+    served: Served, tmp_path: Path
+) -> None:
+    served.control.start(large_order(served, tmp_path))
+    served.control.stop()
+    wait_until_compiled(served)
+    active = served.control.active
+    assert active is not None
+    with gevent.Timeout(60):
+        while active.outcome is None:
+            gevent.sleep(0.02)
+    assert active.outcome == "stopped before it started"
+    assert not list(Path("near").iterdir())
 
 
 def test_a_target_that_does_not_answer_is_asked_once(
