@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -87,6 +88,13 @@ def test_another_site_may_lead_here_and_load_nothing(served: Served) -> None:
     assert served.ask("/", **foreign, **{"Sec-Fetch-Mode": "navigate"}).status_code == 200
 
 
+@pytest.fixture
+def ordering(served: Served) -> Iterator[Served]:
+    """The page that all tests share; what is ordered leaves nothing on it."""
+    yield served
+    served.control.active = served.control.refused = None
+
+
 def large_order(served: Served, folder: Path) -> Settings:
     """Return an order whose plan takes a second or more to compile."""
     large = folder / "large.yaml"
@@ -102,28 +110,28 @@ def wait_until_compiled(served: Served) -> None:
 
 
 def test_a_large_order_is_answered_at_once_and_refused_later(
-    served: Served, tmp_path: Path
+    ordering: Served, tmp_path: Path
 ) -> None:
-    order = replace(large_order(served, tmp_path), thresholds=("nothing.p95 < 1ms",))
-    served.control.start(order)
-    meanwhile = served.ask("/replayer/now").get_json()
+    order = replace(large_order(ordering, tmp_path), thresholds=("nothing.p95 < 1ms",))
+    ordering.control.start(order)
+    meanwhile = ordering.ask("/replayer/now").get_json()
     assert meanwhile["state"] == "spawning"
     assert meanwhile["ordered"].endswith("large.yaml")
     with pytest.raises(ReplayerError, match="only one run"):
-        served.control.start(order)
-    wait_until_compiled(served)
-    afterwards = served.ask("/replayer/now").get_json()
+        ordering.control.start(order)
+    wait_until_compiled(ordering)
+    afterwards = ordering.ask("/replayer/now").get_json()
     assert afterwards["state"] == "ready"
     assert "nothing" in afterwards["refused"]["message"]
 
 
 def test_an_order_that_is_stopped_while_it_is_compiled_does_not_start(
-    served: Served, tmp_path: Path
+    ordering: Served, tmp_path: Path
 ) -> None:
-    served.control.start(large_order(served, tmp_path))
-    served.control.stop()
-    wait_until_compiled(served)
-    active = served.control.active
+    ordering.control.start(large_order(ordering, tmp_path))
+    ordering.control.stop()
+    wait_until_compiled(ordering)
+    active = ordering.control.active
     assert active is not None
     with gevent.Timeout(60):
         while active.outcome is None:
