@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
@@ -278,10 +279,8 @@ class RunControl:
         """Have an order compiled (a large one takes seconds), in a thread, and begin its run."""
         observer = self.meter.follow(Observer(order.status, self._watch))
         try:
-            request = call_in_thread(
-                *(make_request, spawner, order.settings, observer),
-                *(order.interruption, order.targets),
-            )
+            work = partial(make_request, spawner, order.settings, observer)
+            request = call_in_thread(work, order.interruption, order.targets)
         except ReplayerError as error:
             self.refused = error
         except Exception as error:  # noqa: BLE001 - the page must say so
@@ -312,6 +311,7 @@ class RunControl:
         if self._goes_on:
             message = "a run is active, and would disturb a search"
             raise ReplayerError(message, hint="stop it first")
+        self.refused = None
         self.searches.start(words)
 
     @property
