@@ -175,20 +175,6 @@ def test_a_neighbour_that_falls_behind_its_rate_is_none(
     assert is_tidy(shell)
 
 
-@pytest.mark.nightly
-def test_much_that_is_made_durable_slows_who_needs_the_same_disk(
-    shell: Shell, words: tuple[str, ...]
-) -> None:
-    shell.run(
-        "run", "sync.yaml", *words[2:], "--neighbour", "storm.yaml", "-t", "6s", "--rounds", "2"
-    )
-    alone, beside = (
-        target["overall"]["transactions"][0]["latency"]["p50_ns"]
-        for target in document(shell)["summary"]["targets"]
-    )
-    assert beside > 2 * alone
-
-
 def test_a_neighbour_that_dies_ends_the_run(
     shell: Shell, words: tuple[str, ...], until: Until
 ) -> None:

@@ -1,4 +1,4 @@
-"""What is lost beside a neighbour on a mount that queues, which is known, and on one that hangs."""
+"""What is lost beside a neighbour on a mount that queues, which is known, a disk, and a hang."""
 
 import json
 import signal
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.shell import Shell, make_shell
+from tests.behaviour.test_neighbour import STORM, SYNC
 from tests.mounts.passing import Passing, queueing
 
 pytestmark = pytest.mark.mounts
@@ -78,6 +79,17 @@ def test_a_neighbour_that_is_not_in_the_queue_costs_nothing(queue: Passing, shel
     # Not by its sentence: of equal settings 1 in 20 is told to differ.
     alone_s, beside_s = medians_s(measure(shell, queue, "look.yaml@20/s"))
     assert beside_s == pytest.approx(alone_s, rel=0.1)
+
+
+def test_much_that_is_made_durable_slows_who_needs_the_same_disk(tmp_path: Path) -> None:
+    # Here, where no other test needs the disk at the same time.
+    shell = make_shell(tmp_path)
+    for name, text in (("sync", SYNC), ("storm", STORM)):
+        (shell.home / f"{name}.yaml").write_text(text)
+    words = ("--target", f"here={shell.target()}", "--neighbour", "storm.yaml", "--json")
+    done = shell.run("run", "sync.yaml", *words, "-t", "6s", "--rounds", "2")
+    alone_s, beside_s = medians_s(json.loads(done.out))
+    assert beside_s > 2 * alone_s
 
 
 def test_a_mount_that_hangs_under_both_is_left_in_bounded_time(
