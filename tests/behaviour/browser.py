@@ -103,9 +103,10 @@ class Page:
         return str(self.run("document.body.innerText"))
 
     def press(self, label: str) -> None:
-        """Press the button or link that bears a label."""
+        """Press the button or link that bears a label, once it can be seen."""
         found = (
             "[...document.querySelectorAll('button, a, [role=tab], label')]"
+            ".filter(each => each.getClientRects().length)"
             f".find(each => each.innerText.trim().toLowerCase() == {json.dumps(label.lower())})"
         )
         self.until(f"!!{found}")
