@@ -23,7 +23,7 @@ from replayer.measure.replay import ReplayResults
 from replayer.measure.run import Target as TargetFacts
 from replayer.run.interruption import InterruptedRunError
 
-PROTOCOL = 7
+PROTOCOL = 8
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 
 HELLO = "replayer_hello"  # worker to master: I am here
@@ -94,6 +94,8 @@ class WorkerState:
     """Why it cannot go on as it should, as ``pack_error`` has it."""
     leaving: str | None = None
     """Why it leaves by itself."""
+    has_told_all: bool = False
+    """Of one that leaves: whether it tells no more of what it has measured."""
 
     def pack(self) -> dict[str, Any]:
         """Return it as a message holds it."""

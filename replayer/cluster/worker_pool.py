@@ -59,6 +59,7 @@ LINGER_S = 1.5  # chosen: workers that wait for a run say hello each second
 PREPARING_S = 60.0
 """Chosen: compiling a scenario of 500,000 files kept two workers on two CPUs from telling anything
 for 20 s. Laying it out, which took a minute, never did for more than one."""
+LEAVING_S = 10.0  # chosen: workers that leave try to tell all for 5 s
 SILENT = frozenset({"prepare", "create", "join", "engine"})
 """Orders during which a worker may be well and silent: what they do holds the interpreter."""
 TOO_MANY = "the run started without this worker"
@@ -296,12 +297,24 @@ class WorkerPool:
         Raises:
             ReplayerError: One refused.
         """
+        self._await_leaving()
         self._closing = self.living
         self._last_ticket = next(self._tickets)
         try:
             return self._ask(self._last_ticket, self._closing, "close", None, patience_s)
         finally:
             self._closing = ()
+
+    def _await_leaving(self) -> None:
+        """Wait for the last results of those that leave: to end their users takes them a while."""
+        deadline_s = time.monotonic() + LEAVING_S
+        while any(
+            worker.state.leaving is not None and not worker.state.has_told_all
+            for worker in self.workers
+        ):
+            if time.monotonic() > deadline_s or self._interruption.level > Level.NONE:
+                return
+            gevent.sleep(POLL_S)
 
     def _ask(
         self,

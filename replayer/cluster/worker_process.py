@@ -289,6 +289,8 @@ class WorkerProcess:
             )
             self._leave(InterruptedRunError("its user ended this worker"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
+            state = replace(self._state(), leaving=LEFT, has_told_all=True)
+            self._port.send_message(wire.NEWS, {"state": state.pack()})
             gevent.spawn(self._port.quit)
         elif is_alone and self._stays:
             self._over = f"no further master within {patience_s:g} s"

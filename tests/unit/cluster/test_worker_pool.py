@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,7 +10,7 @@ import gevent
 import pytest
 
 from replayer.cluster import wire
-from replayer.cluster.worker_pool import LostWorkerError, WorkerPool
+from replayer.cluster.worker_pool import LEAVING_S, LostWorkerError, WorkerPool
 from replayer.cluster.workers_client import WorkersClient
 from replayer.measure.health import Health
 from replayer.run.interruption import GOES_ON, Interruption, Level
@@ -305,6 +306,33 @@ def test_a_worker_that_its_user_ends_while_it_hands_over_is_back(
     assert len(pool.close_all(5.0)) == 2
     assert back == [pool.workers[1]]
     assert client_of(pool, "fail").find_loss() is None
+
+
+def test_the_last_results_of_one_that_leaves_are_waited_for(pool: WorkerPool, post: Post) -> None:
+    taken: list[int | None] = []
+    pool.on_news = lambda _worker, news: taken.append(news.number)
+
+    def tell_the_rest() -> None:
+        gevent.sleep(0.2)
+        state = wire.WorkerState(leaving="left")
+        post.come(wire.NEWS, "b", {"state": state.pack(), "number": 1})
+        post.come(wire.NEWS, "b", {"state": replace(state, has_told_all=True).pack()})
+
+    post.leave("b")
+    gevent.spawn(tell_the_rest)
+    first, _ = pool.workers
+    assert list(pool.close_all(5.0)) == [first]
+    assert taken == [1]
+
+
+def test_one_that_leaves_and_tells_no_more_is_waited_for_in_bounded_time(
+    pool: WorkerPool, clock: Clock, post: Post
+) -> None:
+    post.leave("b")
+    gevent.spawn_later(0.1, lambda: setattr(clock, "added_s", LEAVING_S))
+    begin_s = time.perf_counter()
+    pool.close_all(5.0)
+    assert time.perf_counter() - begin_s < LEAVING_S
 
 
 def test_a_worker_that_comes_back_once_figures_are_complete_stays_lost(
