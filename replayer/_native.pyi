@@ -44,11 +44,11 @@ __all__ = [
     "read_log",
     "read_slices",
     "trace_check_order",
+    "trace_events",
     "trace_formats",
     "trace_history",
     "trace_import",
     "trace_is_applicable",
-    "trace_labels",
     "trace_open",
     "trace_statistics",
 ]
@@ -301,10 +301,8 @@ class Engine:
         So it is when a user has no more to do in the segment; ``drain_finished`` silences it.
         """
     @property
-    def begin_epoch_ns(self) -> int:
-        """Wall-clock time (for reports only) of the engine's begin."""
-    def now_ns(self) -> int:
-        """Monotonic nanoseconds since the engine's begin."""
+    def begin_epoch_ns(self) -> int: ...  # wall-clock time of its begin, for reports only
+    def now_ns(self) -> int: ...  # monotonic, since its begin
     def begin_segment(
         self, target: int, round: int, warm_up_ns: int, measured_ns: int | None = None,
         *, beside: Sequence[int] = ..., phase: _Phase = ...,
@@ -548,9 +546,9 @@ class Sandbox:
         """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
 
 def trace_check_order(trace: str, log: str) -> str:
-    """Whether the performances of an event log (its directory) kept the order of their trace.
+    """Whether an event log (its directory) kept the order of its trace, as JSON.
 
-    JSON: ``performances``, ``events``, ``edges``, ``violated`` and ``first`` (violation, or null).
+    ``performances``, ``events``, ``edges``, ``violated`` and ``first`` (violation, or null).
     ValueError: it is no trace; OSError: the kernel.
     """
 
@@ -569,13 +567,11 @@ def trace_import(
 ) -> str:
     """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
 
-    ``options``: JSON, see replayer/trace/importing.py. ``progress`` is told the lines ten times a
-    second; what it raises stops the import. OSError: the kernel; ValueError: (message, hint).
+    ``options``: JSON, see replayer/trace/importing.py. What ``progress`` raises, which is told the
+    lines ten times a second, stops it. OSError: the kernel; ValueError: (message, hint).
     """
 
-def trace_open(directory: str) -> str:
-    """The text of trace.json, after version and checksums are checked; errors as above."""
-
+def trace_open(directory: str) -> str: ...  # trace.json, once it is checked; errors as above
 def trace_statistics(folder: str, request: str | None) -> str:
     """What a trace, or the requests of one label in it, asks of a file system, as JSON.
 
@@ -591,10 +587,13 @@ def trace_statistics(folder: str, request: str | None) -> str:
 def trace_history(folder: str, row: int, limit: int) -> str:
     """Which events led to one, newest first, at most ``limit``: a JSON list.
 
-    Each has ``row``, ``why`` (``path``, ``parent``: it changed a directory above, or
-    ``description``: the same open file), ``thread``, ``start_ns``, ``op``, ``path``, ``to_path``,
-    ``file``, ``to_file``, ``flags``, ``size``, ``offset``, ``result`` and ``error``.
+    Each has the columns of FORMAT.md, ``row``, ``error`` and ``why``: ``path``, ``parent`` (it
+    changed a directory above) or ``description`` (the same open file).
     """
 
-def trace_labels(folder: str) -> str:
-    """The label of each path of a trace, as a JSON object, by the names of FORMAT.md."""
+def trace_events(folder: str) -> tuple[list[bytes], list[tuple[str, str]]]:
+    """Columns of all events, then path and label of each row of ``paths``; errors as above.
+
+    Thread (uint32), start and duration (int64, ns; -1: not known), op (uint8, a place in ``OPS``),
+    path (int32, a row of ``paths``; -1: none) and result (int64), as this machine orders bytes.
+    """

@@ -20,7 +20,6 @@ __all__ = [
     "check_order",
     "count_trace",
     "load_history",
-    "load_labels",
     "load_statistics",
     "load_trace",
     "number",
@@ -63,17 +62,6 @@ def load_history(folder: Path, row: int, limit: int = 20) -> list[dict[str, Any]
     with translated():
         events: list[dict[str, Any]] = json.loads(_native.trace_history(str(folder), row, limit))
     return events
-
-
-def load_labels(folder: Path) -> dict[str, str]:
-    """Return the label of each path of a trace; FORMAT.md says what they mean.
-
-    Raises:
-        TraceError: It is no trace, or is damaged.
-    """
-    with translated():
-        labels: dict[str, str] = json.loads(_native.trace_labels(str(folder)))
-    return labels
 
 
 def check_order(folder: Path, log: Path) -> dict[str, Any]:

@@ -33,7 +33,9 @@ AT_ONCE = ("arrivals=null", "users.every=null", "users.think_time=0s")
 PACES = {STATED: (), "no think time": AT_ONCE}
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
 OURS = frozenset({"scenario", "targets", "cache", "pace", "think", "rate", "limits"})
-REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
+REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace", "order"})
+CHECKED = "checked"
+"""That the order of a replay is checked, and when each call was made is kept."""
 SEARCHES = frozenset({"scenario", "targets", "limits", "by", "precision", "budget"})
 SEARCH_LOADS = {"arrivals": "arrivals a second", "users": "users that wait and think"}
 SEARCH_PRECISIONS = ("5%", "2%", "10%", "20%")
@@ -113,7 +115,9 @@ class RunForm:
         users = _read_users(_one(sent, "user_count"))
         cache = _pick(sent, "cache", REPLAY_CACHES)
         pace = cast("Pace", _pick(sent, "pace", list(REPLAY_PACES)))
-        replay = ReplaySettings(trace=_pick(sent, "trace", traces), pace=pace)
+        checks = bool(sent.get("order")) and _pick(sent, "order", (CHECKED,)) == CHECKED
+        trace = _pick(sent, "trace", traces)
+        replay = ReplaySettings(trace=trace, pace=pace, check_order=checks)
         return replace(
             self._common(sent, cast("CacheState", cache)),
             scenario=None,

@@ -178,6 +178,8 @@ def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
 DOWNLOADS = {form.suffix: form for form in FORMS.values()}
 """The forms of a report by the suffix of the file."""
 
+EVENT_LOG = "events"
+"""Where a run keeps when each call of a replay was made, unless it was told another folder."""
 MOST_NAMED = 3  # chosen: a line of a table; the report has them all
 
 
@@ -203,8 +205,13 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
     def run(name: str) -> str:
         record = call_in_thread(load_run, listed_run(folder, name))
         report = call_in_thread(render_part, [record])
-        scenario = record.run.plan.name
-        return render_template("replayer/run.html", name=name, scenario=scenario, report=report)
+        return render_template(
+            "replayer/run.html",
+            name=name,
+            scenario=record.run.plan.name,
+            report=report,
+            has_timeline=(record.folder / EVENT_LOG).is_dir(),
+        )
 
     @blueprint.route("/runs/<name>/report.<form>")
     def report(name: str, form: str) -> Response:

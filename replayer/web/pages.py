@@ -34,6 +34,7 @@ from replayer.web.library import add_comparison, add_library, add_runs
 from replayer.web.live import add_live
 from replayer.web.run_control import ActiveRun, RunControl
 from replayer.web.start import add_start
+from replayer.web.timeline import add_timeline
 
 HERE = Path(__file__).parent
 LOOK = frozenset({"palette.css", "report.css", "report.js"})
@@ -53,6 +54,7 @@ def install(app: Flask, control: RunControl) -> None:
     add_runs(blueprint, control)
     add_comparison(blueprint, control)
     add_library(blueprint, control)
+    add_timeline(blueprint, control)
     add_capacities(blueprint, control)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")

@@ -257,7 +257,7 @@ class RunControl:
             ReplayerError: A run goes on, or this one cannot be run. What is found later is kept
                 in ``refused``.
         """
-        if self._goes_on:
+        if self.goes_on:
             message = "a run is active; only one run at a time is possible"
             raise ReplayerError(message, hint="stop it first")
         if self.searches.goes_on:
@@ -294,7 +294,8 @@ class RunControl:
             self.order = None
 
     @property
-    def _goes_on(self) -> bool:
+    def goes_on(self) -> bool:
+        """Whether a run was ordered and has not ended."""
         is_running = self.active is not None and self.active.outcome is None
         return self.order is not None or is_running
 
@@ -308,7 +309,7 @@ class RunControl:
             message = "capacities cannot be searched for from this page"
             raise ReplayerError(message, hint="use replayer capacity --target NAME=PATH")
         words = self.form.read_search(sent)
-        if self._goes_on:
+        if self.goes_on:
             message = "a run is active, and would disturb a search"
             raise ReplayerError(message, hint="stop it first")
         self.refused = None

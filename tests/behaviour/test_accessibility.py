@@ -70,6 +70,7 @@ def places(server: Server) -> dict[str, str]:
         "comparison": f"replayer/compare?run={runs[0]}&run={runs[1]}",
         "capacity": "replayer/capacities",
         "traces": "replayer/traces",
+        "timeline": "replayer/timeline?trace=wordpress/front-warm",
     }
 
 

@@ -377,6 +377,54 @@ def test_a_trace_is_replayed_by_a_press_of_its_button(server: Server, page: Page
     assert page.complaints == []
 
 
+KEYS = (("+", "+"), ("+", "+"), ("ArrowRight", ""), ("-", "-"), ("0", "0"))
+"""Keys of a timeline, and what they write."""
+
+
+def test_a_replay_is_looked_at_from_the_whole_to_one_call(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    before = a_past_run(server)
+    page.open(f"{server.url}replayer/traces")
+    page.until("document.readyState == 'complete' && !!document.querySelector('#rp-bar')")
+    page.run("document.querySelector('[name=order]').click()")
+    page.run("""document.querySelector('button[value="wordpress/login"]').click()""")
+    page.until(f"({NEWEST}).then(id => id && id != '{before}')")
+    run = server.until("stopped")
+    assert run["failure"] is None
+    page.open(f"{server.url}replayer/runs/{run['id']}")
+    page.press("Timeline of its calls")
+    span = "document.querySelector('#window')?.innerText"
+    page.until(f"{span}?.startsWith('0 to ')")
+    whole = page.run(span)
+    page.run("document.querySelector('#lanes').focus()")
+    for key, text in KEYS:
+        seen = page.run(span)
+        page.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text)
+        page.until(f"{span} != {seen!r}")
+    assert page.run(span) == whole
+
+    page.write("words", "wp-config")
+    page.press("Search")
+    page.until("document.querySelectorAll('#calls tbody tr').length > 1")
+    rows = page.run("[...document.querySelectorAll('#calls tbody tr')].map(row => row.innerText)")
+    assert all("wp-config" in row for row in rows)
+    page.press("Show")
+    page.until(f"{span} != {whole!r}")
+    time.sleep(0.5)  # what the window looks like from near is asked for
+    middle = "(box => [box.x + 64 + (box.width - 64) / 2, box.y + 13])"
+    place = page.run(f"{middle}(document.querySelector('#lanes').getBoundingClientRect())")
+    for kind in ("mousePressed", "mouseReleased"):
+        x, y = place
+        page.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, x=x, y=y)
+    page.until("document.querySelectorAll('#calls tbody tr').length == 1")
+    cells = "[...document.querySelectorAll('#calls tbody td')]"
+    _, path, _, _, *times, _ = page.run(f"{cells}.map(cell => cell.innerText)")
+    assert "wp-config" in path
+    assert len(times) == 4
+    assert all(each.endswith("s") for each in times)  # units of time
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_fits_wide_and_narrow_light_and_dark(
@@ -390,6 +438,7 @@ def test_every_page_fits_wide_and_narrow_light_and_dark(
         "operations": "locust?tab=operations",
         "runs": "replayer/runs",
         "traces": "replayer/traces",
+        "timeline": "replayer/timeline?trace=wordpress/front-warm",
     }.items():
         page.open(server.url + place)
         page.until("!!document.querySelector('#rp-bar nav a[aria-current]')")

@@ -17,7 +17,7 @@ from typing import Any
 
 import replayer
 from replayer.trace.importing import LARGEST_NS, Window
-from replayer.trace.reading import load_labels
+from replayer.trace.timeline import load_events
 from tests.bench import arena
 from tests.bench.captures import import_capture, logs_in, name_of
 from tests.bench.replay import REPLAYED, Place, replay
@@ -117,7 +117,10 @@ def _in_words(example: Mapping[str, Any]) -> str:
 
 def _labels(trace: str, examples: list[dict[str, Any]]) -> Iterator[str]:
     """Give the labels of the paths on which events diverged; empty for what the trace lacks."""
-    labels = load_labels(Path(trace)) if examples else {}
+    if not examples:
+        return
+    events = load_events(Path(trace))
+    labels = dict(zip(events.paths, events.labels, strict=True))
     for each in examples:
         # The first component is the trace's own directory in the run's folder.
         _, _, path = each["path"].partition("/")

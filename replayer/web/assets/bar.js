@@ -44,7 +44,7 @@
     ["Live", `${base}live`],
     ["Runs", `${base}runs`, () => isUnder(`${base}runs`) || isUnder(`${base}compare`)],
     ["Capacity", `${base}capacities`],
-    ["Traces", `${base}traces`],
+    ["Traces", `${base}traces`, () => isUnder(`${base}traces`) || isUnder(`${base}timeline`)],
     ["Locust", `${home}locust`],
   ];
   const isUnder = (place) => location.pathname.startsWith(place);
@@ -74,7 +74,7 @@
   // Whether the page is about other runs than the last one, whose verdict would be taken for theirs.
   const isOther = (state, run) => {
     const [, place, rest] = location.pathname.slice(base.length - 1).split("/");
-    return state === "stopped" && (place === "compare" || (place === "runs" && rest && rest !== run.id));
+    return state === "stopped" && (["compare", "timeline"].includes(place) || (place === "runs" && rest && rest !== run.id));
   };
 
   const shown = {};

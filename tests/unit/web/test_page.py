@@ -274,6 +274,7 @@ def test_a_mistake_is_explained_in_the_form(
         ("targets", "/etc"),
         ("scenario", "tiny"),
         ("event_log", "written-by-a-stranger"),
+        ("order", "written-by-a-stranger"),
     ],
 )
 def test_a_replay_of_anything_else_is_refused(served: Served, name: str, value: str) -> None:

@@ -3,8 +3,10 @@
 use crate::error::of_trace;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 use replayer_trace::{
-    Applicability, Request, Trace, format_names, history, import, is_applicable, labels, statistics,
+    Applicability, Request, Trace, event_columns, format_names, history, import, is_applicable,
+    statistics,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -131,14 +133,39 @@ fn trace_history(py: Python<'_>, folder: PathBuf, row: u64, limit: usize) -> PyR
     py.detach(|| history(&folder, row, limit)).map_err(of_trace)
 }
 
-/// Tell the label of each path of a trace: a JSON object.
+/// The bytes of six columns, and paths with their labels.
+type Columns<'py> = ([Bound<'py, PyBytes>; 6], Vec<(String, String)>);
+
+/// Tell what a timeline shows of each event of a trace: columns, and the paths that one of them names by row.
 #[pyfunction]
 #[allow(
     clippy::needless_pass_by_value,
     reason = "Python hands over what it converted"
 )]
-fn trace_labels(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    py.detach(|| labels(&folder)).map_err(of_trace)
+fn trace_events(py: Python<'_>, folder: PathBuf) -> PyResult<Columns<'_>> {
+    let found = py.detach(|| event_columns(&folder)).map_err(of_trace)?;
+    let columns = [
+        bytes(py, &found.thread, u32::to_ne_bytes),
+        bytes(py, &found.start_ns, i64::to_ne_bytes),
+        bytes(py, &found.duration_ns, i64::to_ne_bytes),
+        PyBytes::new(py, &found.op),
+        bytes(py, &found.path, i32::to_ne_bytes),
+        bytes(py, &found.result, i64::to_ne_bytes),
+    ];
+    let paths = found.paths.into_iter().map(|named| {
+        let path = String::from_utf8_lossy(&named.path).into_owned();
+        (path, named.label)
+    });
+    Ok((columns, paths.collect()))
+}
+
+fn bytes<'py, T: Copy, const SIZE: usize>(
+    py: Python<'py>,
+    column: &[T],
+    of: impl Fn(T) -> [u8; SIZE],
+) -> Bound<'py, PyBytes> {
+    let all: Vec<u8> = column.iter().copied().flat_map(of).collect();
+    PyBytes::new(py, &all)
 }
 
 /// Put the functions into a module.
@@ -148,6 +175,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_import, module)?)?;
     module.add_function(wrap_pyfunction!(trace_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
-    module.add_function(wrap_pyfunction!(trace_labels, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_events, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)
 }

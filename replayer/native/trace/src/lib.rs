@@ -10,6 +10,7 @@
 
 mod bytes;
 mod call;
+mod columns;
 mod constants;
 mod counts;
 mod error;
@@ -36,6 +37,7 @@ mod tracer_overhead;
 mod tracker;
 mod tree;
 
+pub use columns::{EventColumns, event_columns};
 pub use error::TraceError;
 pub use formats::bpf;
 pub use formats::{Applicability, format_names, is_applicable};
@@ -47,7 +49,7 @@ pub use replayer_ops::Op;
 pub use requests::label_name;
 pub use requests::windows::Window;
 pub use statistics::space::{END_BYTES, MOST_DATA, solitary_path};
-pub use statistics::{labels, statistics};
+pub use statistics::statistics;
 pub use tables::schema::{Event, NamedPath, RequestPiece, TreeEntry};
 pub use tables::tree::Keep;
 pub use tracer_overhead::compute_time::{ComputeTime, Untraced};

@@ -14,7 +14,7 @@ use crate::tables::schema::{Event, TreeEntry};
 use replayer_ops::Op;
 use request_pieces::RequestPieces;
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use space::{PrivateFiles, SpaceEstimate, WritePositions};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -204,19 +204,6 @@ impl PathKinds {
 
 fn index(path: u32) -> usize {
     usize::try_from(path).unwrap_or(usize::MAX)
-}
-
-/// Tell the label of each path: a JSON object. Bytes of names that are no text are replaced.
-///
-/// # Errors
-/// It is no trace, or is damaged.
-pub fn labels(directory: &Path) -> Result<String, TraceError> {
-    let paths = Trace::open(directory)?.paths()?;
-    let named = paths.into_iter().map(|named| {
-        let path = String::from_utf8_lossy(&named.path).into_owned();
-        (path, Value::from(named.label))
-    });
-    Ok(Value::Object(named.collect::<Map<_, _>>()).to_string())
 }
 
 /// A recorder that waits for a CPU has it again after so long (chosen: with four busy programs on two CPUs strace waited up to 15 ms).
