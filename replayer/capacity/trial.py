@@ -28,7 +28,7 @@ from replayer.measure.summary import WAITS
 from replayer.measure.timeline import Seconds
 from replayer.run.interruption import Interruption
 from replayer.run.own_command import ENDLESS, arriving
-from replayer.run.own_run import MEASURED, kept_of, place_words, start_run
+from replayer.run.own_run import kept_of, place_words, start_run
 from replayer.run.targets import NamedTarget
 
 __all__ = ["EndedTrial", "Trial", "run_trial", "served_in"]
@@ -86,8 +86,8 @@ def run_trial(
     )
     code, record = run.process.returncode, run.record
     kept = trial.kept or (None if record is None else kept_of(trial.target, record))
-    if code in MEASURED and record is not None:
-        return EndedTrial(record, kept, code, waited_s=waited_s)
+    if run.measured is not None:
+        return EndedTrial(run.measured, kept, code, waited_s=waited_s)
     why, hint = run.failure
     return EndedTrial(None, kept, code, why or f"a trial ended with exit code {code}", hint)
 

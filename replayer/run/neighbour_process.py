@@ -21,7 +21,7 @@ from replayer.measure.summarise import latencies_of, summarise
 from replayer.measure.summary import samples_needed
 from replayer.run.interruption import Interruption, Level
 from replayer.run.neighbour import CheckedNeighbour
-from replayer.run.own_run import MEASURED, OwnRun, kept_of, place_words, remove_kept, start_run
+from replayer.run.own_run import OwnRun, kept_of, place_words, remove_kept, start_run
 from replayer.run.progress import ProgressDisplay
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.targets import NamedTarget
@@ -123,9 +123,9 @@ class NeighbourProcess:
         for setting in self._settings:
             with self._terms.progress.work(f"laying out {self._name} on {setting.target.name}"):
                 turn = self._start(setting, "laid-out", TRIED_S)
-                record = self._wait(turn)
+                self._wait(turn)
             self._terms.interruption.check(f"laying out {self._name}")
-            if record is None or turn.run.process.returncode not in MEASURED:
+            if turn.run.measured is None:
                 raise self._failure(turn)
 
     @contextmanager

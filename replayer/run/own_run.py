@@ -4,6 +4,7 @@ It lays its files out once and keeps them; later ones take them over, until they
 """
 
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from replayer.run.targets import NamedTarget
 POLL_S = 0.1
 MEASURED = frozenset({0, 1, EXIT_INCONCLUSIVE})
 """Exit codes of runs that have measured."""
+WRITTEN = frozenset({"finished", "interrupted"})
+"""How a run has ended once all of it is written."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,17 @@ class OwnRun:
     def record(self) -> RunRecord | None:
         """What it has measured; None: nothing."""
         return load_run(self.folder) if (self.folder / "run.json").exists() else None
+
+    @property
+    def measured(self) -> RunRecord | None:
+        """What it has measured, once its process has ended; None: nothing that counts.
+
+        A Ctrl-C that comes when all is written, and only its process has to end, kills that.
+        """
+        code, record = self.process.returncode, self.record
+        if record is None or code in MEASURED:
+            return record
+        return record if code == -signal.SIGINT and record.status in WRITTEN else None
 
     @property
     def failure(self) -> tuple[str, str]:
