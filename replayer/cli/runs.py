@@ -10,8 +10,16 @@ from pathlib import Path
 
 from replayer.analysis.change_points import find_changes
 from replayer.errors import ReplayerError
-from replayer.measure.history import MOST_RUNS, PastRun, find_run, keep_run, kept_runs, list_runs
-from replayer.measure.record import load_run
+from replayer.measure.history import (
+    MOST_RUNS,
+    PastRun,
+    find_run,
+    forget_name,
+    keep_ended_run,
+    kept_runs,
+    list_runs,
+    names_by_run,
+)
 from replayer.measure.run import Headline
 from replayer.measure.runfolder import PARENT
 from replayer.measure.units import format_ratio, format_time_ns
@@ -31,7 +39,10 @@ _SHOWN = 20  # chosen: lines that fit on a screen
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "words", nargs="*", metavar="keep NAME RUN", help="keep a run under a name of yours"
+        "words",
+        nargs="*",
+        metavar="keep NAME RUN | forget NAME",
+        help="keep a run under a name of yours, or forget the name again; the run stays",
     )
     parser.add_argument(
         "--in",
@@ -48,9 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the runs, or keep one."""
+    """List the runs, keep one, or forget a name."""
     if arguments.words:
-        return _keep(arguments.words, arguments.folder)
+        print(_name(arguments.words, arguments.folder))
+        return 0
     found = list_runs(arguments.folder)
     changes = [*_changes(found)]
     if arguments.json:
@@ -77,26 +89,22 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _keep(words: Sequence[str], folder: Path) -> int:
-    action, *more = words
-    if action != "keep" or len(more) != 2:  # noqa: PLR2004 - a name and a run
-        message = f"replayer runs {' '.join(words)}: not understood"
-        raise ReplayerError(message, hint="replayer runs keep NAME RUN, such as: keep v1 latest")
-    name, word = more
-    path = find_run(word, folder)
-    record = load_run(path)
-    if record.status == "running":
-        raise ReplayerError(f"{path}: the run has not ended yet", hint="keep it once it has ended")
-    before = keep_run(name, path.absolute(), folder)
-    was = f" (before: {before.name})" if before is not None else ""
-    print(f"{name} is {path.name}{was}")
-    return 0
+def _name(words: Sequence[str], folder: Path) -> str:
+    match words:
+        case ["keep", name, word]:
+            path = find_run(word, folder)
+            before = keep_ended_run(name, path, folder)
+            was = f" (before: {before.name})" if before is not None else ""
+            return f"{name} is {path.name}{was}"
+        case ["forget", name]:
+            return f"{name} was {forget_name(name, folder).name}, which stays"
+        case _:
+            message = f"replayer runs {' '.join(words)}: not understood"
+            raise ReplayerError(message, hint="replayer runs keep NAME RUN, or forget NAME")
 
 
 def _table(runs: Sequence[PastRun], folder: Path, style: Style) -> tuple[str, ...]:
-    names: dict[Path, list[str]] = defaultdict(list)
-    for name, path in kept_runs(folder).items():
-        names[path.resolve()].append(name)
+    names = names_by_run(folder)
     rows = [
         (
             past.name,
@@ -104,7 +112,7 @@ def _table(runs: Sequence[PastRun], folder: Path, style: Style) -> tuple[str, ..
             past.run.plan.name,
             past.run.verdict or past.run.status,
             ", ".join(_median(each) for each in past.run.headlines),
-            ", ".join(names[(folder / past.name).resolve()]),
+            ", ".join(names.get((folder / past.name).resolve(), ())),
         )
         for past in runs
     ]

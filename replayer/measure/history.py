@@ -7,6 +7,7 @@ A run is named by the path of its folder, its id, a beginning of that which no o
 import json
 import os
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
+from replayer.measure.record import load_run
 from replayer.measure.run import Run
 from replayer.measure.runfolder import PARENT, writing_to
 from replayer.paths import UnaskablePathError, exists, is_file, is_folder, is_link
@@ -126,16 +128,55 @@ def keep_run(name: str, path: Path, folder: Path = PARENT) -> Path | None:
         message = f"{name!r} cannot name a run"
         hint = "use a letter, then up to 63 letters, digits, dots, hyphens or underscores"
         raise ReplayerError(message, hint=hint)
+    kept = kept_runs(folder)
+    _write_kept({**kept, name: path}, folder)
+    return kept.get(name)
+
+
+def keep_ended_run(name: str, path: Path, folder: Path = PARENT) -> Path | None:
+    """Do what ``keep_run`` does with a run that has ended.
+
+    Raises:
+        ReplayerError: It has not, or as ``keep_run`` does.
+    """
+    if load_run(path).status == "running":
+        raise ReplayerError(f"{path}: the run has not ended yet", hint="keep it once it has ended")
+    return keep_run(name, path.absolute(), folder)
+
+
+def forget_name(name: str, folder: Path = PARENT) -> Path:
+    """Take a name from the run that is kept under it, and return that run, which stays.
+
+    Raises:
+        ReplayerError: No run is, or the names cannot be written.
+    """
     kept = dict(kept_runs(folder))
-    before = kept.get(name)
-    kept[name] = path
+    if name not in kept:
+        raise ReplayerError(f"{name}: no run is kept under that name", hint="see replayer runs")
+    path = kept.pop(name)
+    _write_kept(kept, folder)
+    return path
+
+
+def names_by_run(folder: Path = PARENT) -> Mapping[Path, list[str]]:
+    """Return the names that each run is kept under, by its folder without links.
+
+    Raises:
+        ReplayerError: The file with the names cannot be read.
+    """
+    names: dict[Path, list[str]] = defaultdict(list)
+    for name, path in kept_runs(folder).items():
+        names[path.resolve()].append(name)
+    return names
+
+
+def _write_kept(kept: Mapping[str, Path], folder: Path) -> None:
     named = {key: os.path.relpath(each, folder) for key, each in kept.items()}
     with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
         new = folder / f".{KEPT}.{os.getpid()}"
         new.write_text(json.dumps(named, indent=2) + "\n")
         new.replace(folder / KEPT)
-    return before
 
 
 def _holds(folder: Path, document: str) -> bool:

@@ -5,13 +5,23 @@ Scenarios and targets are fixed when the process starts, and are sent by name: n
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
 from replayer.errors import ReplayerError
+from replayer.measure.history import kept_runs
 from replayer.measure.runfolder import PARENT
-from replayer.run.options import CacheState, Pace, ReplaySettings, Settings, parse_run_time
+from replayer.report.regression import KeptRun
+from replayer.run.options import (
+    Beside,
+    CacheState,
+    Pace,
+    ReplaySettings,
+    Settings,
+    parse_run_time,
+)
 from replayer.run.targets import parse_targets
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import read_duration, wrong_run_time
@@ -32,7 +42,8 @@ CACHES = (STATED, "as-is", "warm", "cold")
 AT_ONCE = ("arrivals=null", "users.every=null", "users.think_time=0s")
 PACES = {STATED: (), "no think time": AT_ONCE}
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
-OURS = frozenset({"scenario", "targets", "cache", "pace", "think", "rate", "limits"})
+OURS = frozenset({"scenario", "targets", "cache", "pace", "think", "rate", "limits", "baseline"})
+NO_BASELINE = "no earlier run"
 REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace", "order"})
 CHECKED = "checked"
 """That the order of a replay is checked, and when each call was made is kept."""
@@ -63,6 +74,15 @@ class RunForm:
     words: Mapping[str, str]
     """What --target or --reuse said, by the target's name."""
     runs: Path
+
+    @property
+    def baselines(self) -> Mapping[str, Path]:
+        """Return the runs that a new one can be held against, by what they are called."""
+        given = self.settings.beside.baseline
+        found = {} if given is None else {given.name: given.path}
+        with suppress(ReplayerError):  # the page Runs says what is wrong with the names
+            found |= kept_runs(self.runs)
+        return found
 
     @property
     def host(self) -> str:
@@ -166,7 +186,17 @@ class RunForm:
             replay=None,
             changes=() if chosen.source is None else (*chosen.changes, *changes),
             thresholds=_read_limits(sent) if "limits" in sent else settings.thresholds,
+            beside=self._read_baseline(sent) if "baseline" in sent else settings.beside,
         )
+
+    def _read_baseline(self, sent: Mapping[str, Sequence[str]]) -> Beside:
+        beside, runs = self.settings.beside, self.baselines
+        name = _pick(sent, "baseline", [NO_BASELINE, *runs])
+        if name == NO_BASELINE:
+            return replace(beside, baseline=None)
+        given = beside.baseline
+        kept = given if given and given.name == name else KeptRun(name, runs[name].absolute())
+        return replace(beside, baseline=kept)
 
     def _chosen(self, sent: Mapping[str, Sequence[str]]) -> Choice:
         choices = {choice.name: choice for choice in self.choices}

@@ -27,7 +27,7 @@ WRITING = frozenset(
         *("locust.swarm", "locust.stop", "locust.reset_stats"),
         *("replayer.login", "replayer.logout", "replayer.replay"),
         *("replayer.search", "replayer.end_search", "replayer.check"),
-        "replayer.remove_runs",
+        *("replayer.remove_runs", "replayer.keep_run", "replayer.forget_run"),
     }
 )
 """The endpoints that take a POST; every other POST is refused, also one that a locustfile adds."""

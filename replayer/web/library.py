@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
@@ -12,7 +12,14 @@ from typing import Any, Literal
 from flask import Blueprint, Response, jsonify, render_template, request, send_file
 
 from replayer.errors import ReplayerError
-from replayer.measure.history import PastRun, kept_runs, list_runs, run_names
+from replayer.measure.history import (
+    PastRun,
+    forget_name,
+    keep_ended_run,
+    list_runs,
+    names_by_run,
+    run_names,
+)
 from replayer.measure.record import RunRecord, load_run
 from replayer.measure.run import Run, is_alive, is_elsewhere
 from replayer.measure.summary import TransactionSummary, samples_needed
@@ -32,7 +39,7 @@ from replayer.report.style import PLAIN
 from replayer.run.threads import call_in_thread
 from replayer.trace.shipped import shipped_traces
 from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
-from replayer.web.run_control import RunControl, answer_order
+from replayer.web.run_control import RunControl, answer_order, with_hint
 
 TRACE_JSON = "trace.json"
 MOST_TRACES = 200
@@ -189,17 +196,11 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
 
     @blueprint.route("/runs")
     def runs() -> str:
-        found = call_in_thread(list_runs, folder)
-        rows = [_row(past) for past in found]
+        found, names = call_in_thread(list_runs, folder), call_in_thread(names_by_run, folder)
+        rows = [
+            {**_row(past), "names": names.get((folder / past.name).resolve(), ())} for past in found
+        ]
         return render_template("replayer/runs.html", rows=rows, folder=folder.absolute())
-
-    @blueprint.route("/remove", methods=["POST"])
-    def remove_runs() -> Response:
-        try:
-            call_in_thread(_remove, folder, request.form.getlist("run"))
-        except ReplayerError as error:
-            return jsonify({"success": False, "message": str(error)})
-        return jsonify({"success": True})
 
     @blueprint.route("/runs/<name>")
     def run(name: str) -> str:
@@ -232,6 +233,33 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
         return call_in_thread(render_html, [record])
 
 
+def add_run_changes(blueprint: Blueprint, control: RunControl) -> None:
+    """Add the removal of runs, and their names."""
+    folder = control.form.runs
+
+    def answer(change: Callable[[], object]) -> Response:
+        try:
+            call_in_thread(change)
+        except ReplayerError as error:
+            return jsonify({"success": False, "message": with_hint(error)})
+        return jsonify({"success": True})
+
+    @blueprint.route("/remove", methods=["POST"])
+    def remove_runs() -> Response:
+        chosen = request.form.getlist("run")
+        return answer(lambda: _remove(folder, chosen))
+
+    @blueprint.route("/keep", methods=["POST"])
+    def keep_run() -> Response:
+        name, run = (request.form.get(field, "") for field in ("name", "run"))
+        return answer(lambda: keep_ended_run(name, listed_run(folder, run), folder))
+
+    @blueprint.route("/forget", methods=["POST"])
+    def forget_run() -> Response:
+        name = request.form.get("name", "")
+        return answer(lambda: forget_name(name, folder))
+
+
 def _remove(folder: Path, names: Sequence[str]) -> None:
     """Remove run folders for good. All are looked at before one is removed.
 
@@ -239,14 +267,14 @@ def _remove(folder: Path, names: Sequence[str]) -> None:
         ReplayerError: One is not listed (links are not), is written by a process that lives, also
             in another container, or is kept under a name; or its files cannot be removed.
     """
-    kept = {path.resolve(): name for name, path in kept_runs(folder).items()}
+    kept = names_by_run(folder)
     paths = [listed_run(folder, name) for name in dict.fromkeys(names)]
     written = {past.name for past in list_runs(folder) if _is_written(past.run)}
     for path in paths:
         if path.name in written:
             raise ReplayerError(f"{path.name}: this run goes on")
         if path.resolve() in kept:
-            raise ReplayerError(f"{path.name}: is kept as {kept[path.resolve()]}")
+            raise ReplayerError(f"{path.name}: is kept as {kept[path.resolve()][0]}")
     for path in paths:
         try:
             shutil.rmtree(path)

@@ -30,7 +30,7 @@ from replayer.web import login
 from replayer.web.capacity import add_capacities
 from replayer.web.choices import describe_choices
 from replayer.web.guard import TOKEN
-from replayer.web.library import add_comparison, add_library, add_runs
+from replayer.web.library import add_comparison, add_library, add_run_changes, add_runs
 from replayer.web.live import add_live
 from replayer.web.run_control import ActiveRun, RunControl
 from replayer.web.start import add_start
@@ -52,6 +52,7 @@ def install(app: Flask, control: RunControl) -> None:
     add_live(blueprint, control)
     add_start(blueprint, control)
     add_runs(blueprint, control)
+    add_run_changes(blueprint, control)
     add_comparison(blueprint, control)
     add_library(blueprint, control)
     add_timeline(blueprint, control)

@@ -9,9 +9,11 @@ from flask import Blueprint, Response, jsonify, render_template, request
 
 from replayer.errors import ReplayerError
 from replayer.measure.facts import MountFacts, collect_facts
+from replayer.measure.history import kept_runs
 from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
+from replayer.report.claims import CLAIM_ROUNDS
 from replayer.run.options import Settings
 from replayer.run.prepared_run import chosen_targets
 from replayer.run.schedule import default_rounds
@@ -19,7 +21,7 @@ from replayer.run.targets import DEFAULT_FOLDER, NamedTarget
 from replayer.run.threads import call_in_thread, call_within
 from replayer.scenario.loading import load_scenario
 from replayer.verdict.threshold import Names, check_names, parse_threshold
-from replayer.web.form import CACHES
+from replayer.web.form import CACHES, NO_BASELINE
 from replayer.web.run_control import RunControl, with_hint
 
 FACTS_S = 2.0  # chosen: a mount that answers no sooner is told as one that does not answer
@@ -55,6 +57,7 @@ def render_start(control: RunControl) -> str:
     """Render the start page."""
     users, spawn_rate = control.load
     form = control.form
+    given = form.settings.beside.baseline
     return render_template(
         "replayer/start.html",
         scenarios=[choice.name for choice in form.choices],
@@ -65,6 +68,8 @@ def render_start(control: RunControl) -> str:
         caches=CACHES,
         cache=form.settings.cache or CACHES[0],
         limits="\n".join(form.settings.thresholds),
+        baselines=[NO_BASELINE, *form.baselines],
+        baseline=NO_BASELINE if given is None else given.name,
         has_scenarios=control.has_scenario_users,
         can_search=control.can_search,
     )
@@ -135,7 +140,8 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _rounds(settings: Settings, targets: int) -> int:
-    return settings.rounds or default_rounds(targets, duet=settings.duet)
+    least = 1 if settings.beside.baseline is None else CLAIM_ROUNDS
+    return settings.rounds or max(default_rounds(targets, duet=settings.duet), least)
 
 
 def _foresee(
@@ -174,7 +180,7 @@ def _transaction(found: TransactionExpectation) -> str:
 
 def command_of(settings: Settings) -> str:
     """Return the command line that starts the same run; nothing where it takes other options."""
-    more = (settings.neighbour, settings.keep, settings.beside.baseline, *settings.beside.credits)
+    more = (settings.neighbour, settings.keep, *settings.beside.credits)
     if settings.scenario is None or any(each is not None for each in more):
         return ""
     targets = len(settings.targets or settings.reuse or (DEFAULT_FOLDER,))
@@ -186,6 +192,7 @@ def command_of(settings: Settings) -> str:
         "--cache": settings.cache,
         "--seed": settings.seed,
         "--remount-command": settings.remount_command,
+        **_baseline_of(settings),
     }
     named = [word for name, value in pairs.items() if value is not None for word in (name, value)]
     return join(
@@ -199,3 +206,13 @@ def command_of(settings: Settings) -> str:
             *(f"--threshold={limit}" for limit in settings.thresholds),
         ]
     )
+
+
+def _baseline_of(settings: Settings) -> dict[str, object]:
+    """Return the options that hold a run against an earlier one."""
+    kept = settings.beside.baseline
+    if kept is None:
+        return {}
+    # A name is looked for where the shell is; a folder is found from anywhere.
+    known = kept.path if kept_runs().get(kept.name) != kept.path else kept.name
+    return {"--baseline": known, "--tolerance": f"{100 * kept.tolerance:.4g}%"}

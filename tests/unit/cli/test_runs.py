@@ -94,9 +94,23 @@ def test_a_name_can_be_given_to_another_run(here: Path, capsys: pytest.CaptureFi
     }
 
 
+def test_a_name_is_forgotten_and_its_run_stays(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_runs(here, IDS)
+    for name in ("good", "better"):
+        assert main(["runs", "keep", name, IDS[0]]) == 0
+    assert main(["runs", "forget", "good"]) == 0
+    assert f"good was {IDS[0]}, which stays" in capsys.readouterr().out
+    assert [*kept_runs()] == ["better"]
+    assert (here / IDS[0] / "run.json").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (["forget", "good"], "good: no run is kept under that name"),
+        (["forget"], "replayer runs forget: not understood"),
         (["keep", "latest", IDS[0]], "'latest' cannot name a run"),
         (["keep", "../x", IDS[0]], "'../x' cannot name a run"),
         (["keep", "good"], "replayer runs keep good: not understood"),

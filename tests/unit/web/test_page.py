@@ -1,6 +1,7 @@
 """Locust's application with our page on it: what it shows, and what it refuses."""
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from werkzeug.http import parse_options_header
 
 from replayer.errors import ReplayerError
-from replayer.measure.history import keep_run
+from replayer.measure.history import forget_name, keep_run, kept_runs
 from replayer.run.options import Settings
 from replayer.run.targets import parse_targets
 from replayer.web.guard import TOKEN_HEADER
@@ -317,6 +318,51 @@ def test_runs_are_removed_if_all_of_them_can_be(served: Served, tmp_path: Path) 
     assert left >= {"kept", "link"}
     assert not left & {"one", "two"}
     assert (tmp_path / "run.json").exists()
+
+
+@pytest.fixture
+def kept(served: Served) -> Iterator[str]:
+    """The name of a run that has ended; it is kept under none."""
+    writer = RunWriter(served.control.form.runs / "ended")
+    writer.transaction("page", [1000] * 20)
+    writer.write(make_run(id="ended"))
+    yield "ended"
+    for name in list(kept_runs(served.control.form.runs)):
+        forget_name(name, served.control.form.runs)
+    shutil.rmtree(writer.path)
+
+
+def test_a_run_is_kept_under_a_name_that_others_are_held_against(served: Served, kept: str) -> None:
+    assert served.send("/replayer/keep", {"name": "before", "run": kept}).get_json()["success"]
+    assert "forget the name before" in served.ask("/replayer/runs").get_data(as_text=True)
+    assert "<option>before</option>" in served.ask("/").get_data(as_text=True)
+    found = served.send("/replayer/check", {**ORDER, "baseline": "before"}).get_json()
+    folder = (served.control.form.runs / kept).absolute()
+    assert f"--baseline {folder} --tolerance 10%" in found["command"]
+    refused = served.send("/swarm", {**ORDER, "baseline": "before"}).get_json()
+    assert (refused["success"], "ended" in refused["message"]) == (False, True)  # other work
+    assert served.send("/replayer/forget", {"name": "before"}).get_json()["success"]
+    assert "forget the name before" not in served.ask("/replayer/runs").get_data(as_text=True)
+    assert (folder / "run.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "sent", "told"),
+    [
+        ("keep", {"name": "../x", "run": "ended"}, "cannot name a run"),
+        ("keep", {"name": "x", "run": "../ended"}, "no such run"),
+        ("keep", {"name": "x"}, "no such run"),
+        ("forget", {"name": "none"}, "no run is kept under that name"),
+        ("forget", {}, "no run is kept under that name"),
+    ],
+)
+@pytest.mark.usefixtures("kept")
+def test_a_name_that_cannot_be_is_refused(
+    served: Served, place: str, sent: dict[str, str], told: str
+) -> None:
+    answer = served.send(f"/replayer/{place}", sent).get_json()
+    assert (answer["success"], told in answer["message"]) == (False, True), answer
+    assert kept_runs(served.control.form.runs) == {}
 
 
 def test_every_trace_is_shown_with_its_blind_spots(served: Served) -> None:
