@@ -9,6 +9,7 @@ from flask import Blueprint, Response, jsonify, render_template, request
 
 from replayer.errors import ReplayerError
 from replayer.measure.facts import MountFacts, collect_facts
+from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.history import kept_runs
 from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
 from replayer.plan.compile import compile_plan
@@ -115,7 +116,13 @@ class TargetCards:
             "mount": f"{found.filesystem} {found.source}",
             "options": ", ".join(told),
             "free": f"{format_bytes(found.space.bytes_free)} free",
+            "data": _where_data_is(guarantee_of(found)),
         }
+
+
+def _where_data_is(promise: Guarantee) -> str:
+    """Return where acknowledged data is, call by call."""
+    return f"data after write: {promise.write}, close: {promise.close}, fsync: {promise.fsync}"
 
 
 def foresee(settings: Settings) -> list[tuple[str, str]]:

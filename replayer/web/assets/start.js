@@ -90,9 +90,9 @@ $("forget").onclick = () => {
 restore();
 ask();
 const cards = async () => {
-  for (const { name, path, mount, options, free, wrong } of await (await fetch(`${base}targets`)).json()) {
+  for (const { name, path, mount, options, free, data, wrong } of await (await fetch(`${base}targets`)).json()) {
     const card = [...document.querySelectorAll("[data-target]")].find(({ dataset }) => dataset.target === name);
-    if (card) card.textContent = wrong ?? [path, mount, options, free].filter(Boolean).join(" · ");
+    if (card) card.textContent = wrong ?? [path, mount, options, free, data].filter(Boolean).join(" · ");
     if (card && wrong) card.classList.add("wrong");
   }
 };

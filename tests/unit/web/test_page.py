@@ -164,6 +164,7 @@ def test_targets_are_told_with_their_file_system(served: Served) -> None:
     assert (near["name"], far["name"]) == ("near", "far")
     assert near["mount"]
     assert near["free"].endswith(" free")
+    assert re.fullmatch("data after write: [a-z ]+, close: [a-z ]+, fsync: [a-z ]+", near["data"])
 
 
 def test_locusts_page_carries_our_script_and_token(served: Served) -> None:
