@@ -60,6 +60,11 @@ class Explanation:
     """Those that ended in it, longest first, as far as they were kept."""
     hung: tuple[Call, ...]
     errors: Mapping[str, int]
+    cpu_wait_share: float
+    """How long users waited for a CPU in the seconds in which they waited long, as a share of their
+    time in calls and of work outside of them; 0: in none of them."""
+    stood_still_s: float
+    """For how long the client stood still as a whole."""
 
 
 def cut_windows(slots: Slots) -> list[Window]:
@@ -93,6 +98,8 @@ def explain(record: RunRecord, target: int, windows: Sequence[Window]) -> list[E
             tuple(_slowest(slow, window)),
             tuple(_hung(hung, window)),
             _errors(parts, window),
+            _cpu_wait_share(record.events, window),
+            sum(_stood_still_s(event, window) for event in record.events),
         )
         for window in windows
     ]
@@ -139,6 +146,25 @@ def _errors(parts: Mapping[Key, Seconds], window: Window) -> dict[str, int]:
         if not key.expected:
             found[f"{key.op} {key.outcome}"] += int(own.count[_inside(own, window)].sum())
     return dict(+found)
+
+
+def _cpu_wait_share(events: Sequence[Event], window: Window) -> float:
+    waited_s = worked_s = 0.0
+    for event in events:
+        end_s = _number(event, "t_s")
+        begin_s = end_s - _number(event, "length_s")
+        if event.get("kind") == "cpu_wait" and begin_s < window[1] and end_s > window[0]:
+            waited_s += _number(event, "waited_s")
+            worked_s += _number(event, "worked_s")
+    return waited_s / worked_s if worked_s > 0 else 0.0
+
+
+def _stood_still_s(event: Event, window: Window) -> float:
+    if event.get("kind") != "standstill":
+        return 0.0
+    begin_s = _number(event, "t_s")
+    end_s = begin_s + _number(event, "length_s")
+    return max(min(end_s, window[1]) - max(begin_s, window[0]), 0.0)
 
 
 def _slow_calls(events: Sequence[Event]) -> list[tuple[float, Call]]:

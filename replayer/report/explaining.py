@@ -24,6 +24,11 @@ def lines_of(found: Explanation) -> Iterator[str]:
     """Yield what made the latency of a moment."""
     for call in found.hung:
         yield f"hung: {_call(call)}{' by then, and went on' if call.goes_on else ''}"
+    if found.stood_still_s:
+        yield f"this client stood still for {found.stood_still_s:.3g} s"
+    if found.cpu_wait_share:
+        share = format_share(found.cpu_wait_share)
+        yield f"users waited for a CPU for {share} of their time in calls"
     if found.errors:
         told = ", ".join(f"{format_count(count)} {name}" for name, count in found.errors.items())
         yield f"errors: {told}"

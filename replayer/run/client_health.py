@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import gevent
 from gevent.monkey import get_original
 
 from replayer._native import Engine, clock_ns
 from replayer.measure.cpus import Added, CpuTime, read_cpu_time
-from replayer.measure.health import Health
+from replayer.measure.health import WAITING_SHARE, Health
+from replayer.measure.units import NS_PER_S
 
 TICK_NS = 250_000_000  # chosen: well below the least that is told of, and few looks a second
 LEAST_NS = 1_000_000_000  # chosen: a page that is read from a slow disk may hold us up for less
@@ -239,3 +241,50 @@ class ClientHealth:
             self._standstill.sum_ns(),
             read_cpu_time(),
         )
+
+
+SECOND_S = 1.0
+LEAST_WORK_S = 0.01  # chosen: of less, what was seen of waits means nothing
+
+
+@dataclass(frozen=True)
+class CpuWait:
+    """A second in which users waited for a CPU so long that their times are partly the client's.
+
+    Attributes:
+        at_s: When it ended, in the run's time.
+        length_s: How long it was.
+        waited_s: How long all users together were ready to run and had no CPU.
+        worked_s: How long they were in calls, or worked outside of them.
+    """
+
+    at_s: float
+    length_s: float
+    waited_s: float
+    worked_s: float
+
+
+class CpuWaits:
+    """Looks each second how long users waited for a CPU."""
+
+    def __init__(self, engine: Engine, tell: Callable[[CpuWait], None]) -> None:
+        self._engine = engine
+        self._tell = tell
+
+    def run(self) -> None:
+        """Look until it is killed."""
+        before = self._look()
+        while True:
+            gevent.sleep(SECOND_S)
+            now = self._look()
+            length_s, waited_s, worked_s = (
+                (late - early) / NS_PER_S for early, late in zip(before, now, strict=True)
+            )
+            if worked_s > LEAST_WORK_S and waited_s > WAITING_SHARE * worked_s:
+                self._tell(CpuWait(now[0] / NS_PER_S, length_s, waited_s, worked_s))
+            before = now
+
+    def _look(self) -> tuple[int, int, int]:
+        engine = self._engine
+        worked_ns = engine.in_call_ns() + engine.outside_ns()
+        return engine.now_ns(), engine.run_queue_delay_ns(), worked_ns

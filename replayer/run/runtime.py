@@ -15,7 +15,7 @@ from replayer._native import Stuck
 from replayer.errors import ReplayerError
 from replayer.measure.health import Health
 from replayer.measure.mountstats import NFS_EVENT, Requests, read_requests, since
-from replayer.run.client_health import ClientHealth, Standstill
+from replayer.run.client_health import ClientHealth, CpuWait, CpuWaits, Standstill
 from replayer.run.controller import POLL_S, LoadClient
 from replayer.run.doorbell import Doorbell, Mailbox, ResultPump
 from replayer.run.ledger import Ledger, is_transaction
@@ -211,6 +211,8 @@ class Runtime:
         self.client = EngineClient(session, registry, self._gauge)
         self.client.follow(self.pump)
         spawner.connect(UserContext(engine, registry, mailbox, len(names)))
+        self._cpu_waits = CpuWaits(engine, self._note_cpu_wait)
+        self._looker: Greenlet[[], None] | None = None
         self._carrier: Greenlet[[], None] | None = None
         self._hung_before = len(hung_calls())
 
@@ -225,10 +227,13 @@ class Runtime:
         self._doorbell.start()
         self.pump.watch()
         self._carrier = gevent.spawn(self.pump.run)
+        self._looker = gevent.spawn(self._cpu_waits.run)
 
     def close(self) -> None:
         """End all threads, then carry what they left."""
         self._standstill.stop()
+        if self._looker is not None:
+            self._looker.kill()
         self._registry.close()
         stuck = call_in_thread(self._session.engine.close)
         self.client.give_up(stuck)
@@ -251,6 +256,11 @@ class Runtime:
             self._session.writer.note(
                 "standstill", round(begin_ns / 1e9, 6), {"length_s": round(length_ns / 1e9, 6)}
             )
+
+    def _note_cpu_wait(self, wait: CpuWait) -> None:
+        fields = {name: round(value, 6) for name, value in vars(wait).items() if name != "at_s"}
+        with suppress(ReplayerError):
+            self._session.writer.note("cpu_wait", round(wait.at_s, 6), fields)
 
     def health(self) -> Health:
         """Return what the harness cost and suffered until now."""

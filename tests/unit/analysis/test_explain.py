@@ -105,3 +105,20 @@ def test_a_call_that_hangs_is_told_in_each_moment_until_it_comes_back(record: Ru
 def test_every_second_belongs_to_one_window(record: RunRecord) -> None:
     windows: list[Window] = [(float(at), float(at + 1)) for at in range(10)]
     assert sum(share.count for each in explain(record, 0, windows) for share in each.ops) == 400
+
+
+def test_waits_for_a_cpu_and_a_client_that_stood_still_are_told(record: RunRecord) -> None:
+    wait = {"kind": "cpu_wait", "length_s": 1.0, "worked_s": 2.0}
+    events = (
+        {**wait, "t_s": 4.2, "waited_s": 0.6},
+        {**wait, "t_s": 5.2, "waited_s": 0.4, "client": 1},
+        {**wait, "t_s": 9.0, "waited_s": 1.8},
+        {"kind": "standstill", "t_s": 3.0, "length_s": 1.5},
+    )
+    moment, later = explain(replace(record, events=events), 0, [(4.0, 5.0), (5.5, 7.0)])
+    assert moment.cpu_wait_share == pytest.approx(0.25)
+    assert [*lines_of(moment)][:2] == [
+        "this client stood still for 0.5 s",
+        "users waited for a CPU for 25 % of their time in calls",
+    ]
+    assert (later.cpu_wait_share, later.stood_still_s) == (0, 0)

@@ -2,7 +2,11 @@
 
 from typing import TYPE_CHECKING, cast
 
-from replayer.run.client_health import ClientHealth, Standstill
+import gevent
+import pytest
+
+from replayer.measure.units import NS_PER_S
+from replayer.run.client_health import ClientHealth, CpuWait, CpuWaits, Standstill
 
 if TYPE_CHECKING:
     from replayer._native import Engine
@@ -30,3 +34,36 @@ def test_nobody_waits_for_a_cpu_for_less_than_no_time() -> None:
     gauge.open()
     gauge.close()
     assert gauge.health(calls=1, given_up=0, dropped=0).run_queue_delay_ns == 0
+
+
+class Seconds:
+    """An engine of which a second passes with each look: 10 ms in calls, and waits as given."""
+
+    def __init__(self, *waits_ns: int) -> None:
+        self._waits_ns = iter((0, *waits_ns))
+        self._second = self._delay_ns = 0
+
+    def now_ns(self) -> int:
+        self._second += 1
+        return self._second * NS_PER_S
+
+    def run_queue_delay_ns(self) -> int:
+        self._delay_ns += next(self._waits_ns)
+        return self._delay_ns
+
+    def in_call_ns(self) -> int:
+        return 2 * self._second * 10**7
+
+    def outside_ns(self) -> int:
+        return 0
+
+
+def test_seconds_in_which_users_waited_long_for_a_cpu_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told: list[CpuWait] = []
+    monkeypatch.setattr(gevent, "sleep", lambda _seconds: None)
+    waits = CpuWaits(cast("Engine", Seconds(10**6, 10**7, 0)), told.append)
+    with pytest.raises(StopIteration):  # its last second
+        waits.run()
+    assert told == [CpuWait(at_s=3.0, length_s=1.0, waited_s=0.01, worked_s=0.02)]
