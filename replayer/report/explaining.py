@@ -27,8 +27,8 @@ def lines_of(found: Explanation) -> Iterator[str]:
     if found.stood_still_s:
         yield f"this client stood still for {found.stood_still_s:.3g} s"
     if found.cpu_wait_share:
-        share = format_share(found.cpu_wait_share)
-        yield f"users waited for a CPU for {share} of their time in calls"
+        waited = format_share(found.cpu_wait_share)
+        yield f"users waited for a CPU for {waited} of their time in calls"
     if found.errors:
         told = ", ".join(f"{format_count(count)} {name}" for name, count in found.errors.items())
         yield f"errors: {told}"

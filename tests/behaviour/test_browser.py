@@ -377,6 +377,32 @@ def test_a_trace_is_replayed_by_a_press_of_its_button(server: Server, page: Page
     assert page.complaints == []
 
 
+def test_a_run_is_kept_under_a_name_until_that_is_forgotten(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    run = a_past_run(server)
+    page.open(f"{server.url}replayer/runs")
+    keep = "document.querySelector('#keep')"
+    page.until(f"{keep}?.onclick")
+    page.run("document.querySelector('#name').value = 'before'")
+    assert page.run(f"{keep}.disabled")
+    page.run(f"document.querySelector('input[value=\"{run}\"]').click()")
+    page.press("Keep")
+    page.until("!!document.querySelector('.tag')")
+    assert (
+        page.run("document.querySelector('.tag').closest('tr').querySelector('input').value") == run
+    )
+    page.open(server.url)
+    page.until("document.querySelector('#command').innerText.length > 9")
+    page.write("baseline", "before")
+    page.until("document.querySelector('#command').innerText.includes('--baseline')")
+    page.press("Forget these settings")
+    page.open(f"{server.url}replayer/runs")
+    page.until(f"{keep}?.onclick")
+    page.run("document.querySelector('.tag button').click()")
+    page.until("!!document.querySelector('#keep')?.onclick && !document.querySelector('.tag')")
+    assert page.complaints == []
+
+
 KEYS = (("+", "+"), ("+", "+"), ("ArrowRight", ""), ("-", "-"), ("0", "0"))
 """Keys of a timeline, and what they write."""
 
