@@ -567,8 +567,8 @@ def trace_import(
 ) -> str:
     """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
 
-    ``options``: JSON, see replayer/trace/importing.py. What ``progress`` raises, which is told the
-    lines ten times a second, stops it. OSError: the kernel; ValueError: (message, hint).
+    ``options``: JSON, see replayer/trace/importing.py. ``progress`` is told the lines ten times a
+    second; what it raises stops it. OSError: the kernel; ValueError: (message, hint).
     """
 
 def trace_open(directory: str) -> str: ...  # trace.json, once it is checked; errors as above

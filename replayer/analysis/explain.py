@@ -62,9 +62,11 @@ class Explanation:
     errors: Mapping[str, int]
     cpu_wait_share: float
     """How long users waited for a CPU in the seconds in which they waited long, as a share of their
-    time in calls and of work outside of them; 0: in none of them."""
+    time in calls and of work outside of them."""
+    cpu_wait_s: float
+    """How long these seconds are together."""
     stood_still_s: float
-    """For how long the client stood still as a whole."""
+    """For how long the client that stood still longest did so as a whole."""
 
 
 def cut_windows(slots: Slots) -> list[Window]:
@@ -98,8 +100,8 @@ def explain(record: RunRecord, target: int, windows: Sequence[Window]) -> list[E
             tuple(_slowest(slow, window)),
             tuple(_hung(hung, window)),
             _errors(parts, window),
-            _cpu_wait_share(record.events, window),
-            sum(_stood_still_s(event, window) for event in record.events),
+            *_cpu_waits(record.events, window),
+            _stood_still_s(record.events, window),
         )
         for window in windows
     ]
@@ -148,23 +150,35 @@ def _errors(parts: Mapping[Key, Seconds], window: Window) -> dict[str, int]:
     return dict(+found)
 
 
-def _cpu_wait_share(events: Sequence[Event], window: Window) -> float:
+def _cpu_waits(events: Sequence[Event], window: Window) -> tuple[float, float]:
+    """Return the share of time that users waited in bad seconds, and how long those are."""
     waited_s = worked_s = 0.0
+    inside_s: dict[object, float] = {}
     for event in events:
-        end_s = _number(event, "t_s")
-        begin_s = end_s - _number(event, "length_s")
-        if event.get("kind") == "cpu_wait" and begin_s < window[1] and end_s > window[0]:
+        length_s = _overlap_s(event, window, is_end=True) if event.get("kind") == "cpu_wait" else 0
+        if length_s > 0:
             waited_s += _number(event, "waited_s")
             worked_s += _number(event, "worked_s")
-    return waited_s / worked_s if worked_s > 0 else 0.0
+            client = event.get("client")
+            inside_s[client] = inside_s.get(client, 0.0) + length_s
+    share = waited_s / worked_s if worked_s > 0 else 0.0
+    return share, max(inside_s.values(), default=0.0)
 
 
-def _stood_still_s(event: Event, window: Window) -> float:
-    if event.get("kind") != "standstill":
-        return 0.0
-    begin_s = _number(event, "t_s")
-    end_s = begin_s + _number(event, "length_s")
-    return max(min(end_s, window[1]) - max(begin_s, window[0]), 0.0)
+def _stood_still_s(events: Sequence[Event], window: Window) -> float:
+    still_s: dict[object, float] = {}
+    for event in events:
+        if event.get("kind") == "standstill":
+            client = event.get("client")
+            still_s[client] = still_s.get(client, 0.0) + _overlap_s(event, window)
+    return max(still_s.values(), default=0.0)
+
+
+def _overlap_s(event: Event, window: Window, *, is_end: bool = False) -> float:
+    """Return how much of an event lies in a window; its time is its begin, or its end."""
+    at_s, length_s = _number(event, "t_s"), _number(event, "length_s")
+    begin_s = at_s - length_s if is_end else at_s
+    return max(min(begin_s + length_s, window[1]) - max(begin_s, window[0]), 0.0)
 
 
 def _slow_calls(events: Sequence[Event]) -> list[tuple[float, Call]]:

@@ -11,6 +11,7 @@ from string import Template
 import shtab
 
 from replayer.cli._parsers import KNOWN, ProgramParser
+from replayer.cli.runs import NAMING
 from replayer.fio.jobs import shipped_jobs
 from replayer.measure.history import KEPT
 from replayer.measure.runfolder import PARENT
@@ -177,7 +178,7 @@ def _offers() -> dict[str, Offer]:
         "NAME": _names("study", studies, ".yaml"),
         "RUN": runs,
         "-NAME": runs,
-        "keep NAME RUN": runs,
+        NAMING: runs,
         "FILE": shtab.FILE,
         "DIR": shtab.DIRECTORY,
         "PATH": shtab.DIRECTORY,

@@ -33,6 +33,7 @@ _COLUMNS = (
     Column("median", 6),
     Column("kept as", 4),
 )
+NAMING = "keep NAME RUN | forget NAME"
 _SHOWN = 20  # chosen: lines that fit on a screen
 
 
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "words",
         nargs="*",
-        metavar="keep NAME RUN | forget NAME",
+        metavar=NAMING,
         help="keep a run under a name of yours, or forget the name again; the run stays",
     )
     parser.add_argument(

@@ -18,7 +18,14 @@ from replayer.errors import ReplayerError
 from replayer.measure.record import load_run
 from replayer.measure.run import Run
 from replayer.measure.runfolder import PARENT, writing_to
-from replayer.paths import UnaskablePathError, exists, is_file, is_folder, is_link
+from replayer.paths import (
+    UnaskablePathError,
+    exists,
+    is_file,
+    is_folder,
+    is_link,
+    replace_content,
+)
 
 MOST_RUNS = 200
 """Chosen: the newest ones; nobody reads a longer list."""
@@ -174,9 +181,7 @@ def _write_kept(kept: Mapping[str, Path], folder: Path) -> None:
     named = {key: os.path.relpath(each, folder) for key, each in kept.items()}
     with writing_to(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        new = folder / f".{KEPT}.{os.getpid()}"
-        new.write_text(json.dumps(named, indent=2) + "\n")
-        new.replace(folder / KEPT)
+        replace_content(folder / KEPT, (json.dumps(named, indent=2) + "\n").encode())
 
 
 def _holds(folder: Path, document: str) -> bool:

@@ -25,15 +25,17 @@ def lines_of(found: Explanation) -> Iterator[str]:
     for call in found.hung:
         yield f"hung: {_call(call)}{' by then, and went on' if call.goes_on else ''}"
     if found.stood_still_s:
-        yield f"this client stood still for {found.stood_still_s:.3g} s"
-    if found.cpu_wait_share:
-        waited = format_share(found.cpu_wait_share)
-        yield f"users waited for a CPU for {waited} of their time in calls"
+        yield f"the client stood still for {found.stood_still_s:.3g} s"
+    if found.cpu_wait_s:
+        share = format_share(found.cpu_wait_share)
+        yield (
+            f"in {found.cpu_wait_s:.3g} s of it users waited for a CPU for {share} of their time "
+            "in calls and other work"
+        )
     if found.errors:
         told = ", ".join(f"{format_count(count)} {name}" for name, count in found.errors.items())
         yield f"errors: {told}"
-    for share in found.ops:
-        yield _share(share)
+    yield from map(_share, found.ops)
     if found.slowest:
         yield f"slowest: {'; '.join(map(_call, found.slowest))}"
     if not (found.ops or found.errors or found.hung):

@@ -265,18 +265,28 @@ class CpuWait:
 
 
 class CpuWaits:
-    """Looks each second how long users waited for a CPU."""
+    """Looks each second how long users waited for a CPU.
 
-    def __init__(self, engine: Engine, tell: Callable[[CpuWait], None]) -> None:
+    Of many users the engine looks at some and scales their waits up, also those of before: a second
+    in which users came or went tells nothing.
+    """
+
+    def __init__(
+        self, engine: Engine, users: Callable[[], int], tell: Callable[[CpuWait], None]
+    ) -> None:
         self._engine = engine
+        self._users = users
         self._tell = tell
 
     def run(self) -> None:
         """Look until it is killed."""
-        before = self._look()
+        before, users = self._look(), self._users()
         while True:
             gevent.sleep(SECOND_S)
-            now = self._look()
+            now, users_before, users = self._look(), users, self._users()
+            if users != users_before:
+                before = now
+                continue
             length_s, waited_s, worked_s = (
                 (late - early) / NS_PER_S for early, late in zip(before, now, strict=True)
             )

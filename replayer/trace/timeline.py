@@ -76,7 +76,7 @@ class Events:
         return [int(thread) for thread in np.unique(self.thread[_IS_TIMED[self.op]])]
 
     def replayed(self, performance: "Performance") -> "Calls":
-        """Return when a replay made these events, since its first one.
+        """Return when a replay made these events; its first one is put where it was recorded.
 
         Raises:
             TraceError: Its log cannot be read, or is of another trace.
@@ -92,7 +92,8 @@ class Events:
             duration_ns[rows] = records["end_ns"] - records["start_ns"]
         is_made = start_ns != NOT_KNOWN
         if is_made.any():
-            start_ns[is_made] -= start_ns[is_made].min()
+            first = int(np.argmin(np.where(is_made, start_ns, np.iinfo(np.int64).max)))
+            start_ns[is_made] += self.recorded.start_ns[first] - start_ns[first]
         return self._calls(start_ns, duration_ns, is_made)
 
     def _calls(self, start_ns: Times, duration_ns: Times, is_made: NDArray[np.bool_]) -> "Calls":
@@ -143,10 +144,14 @@ class Lane:
         spent[np.arange(len(times)), self.kind[last]] -= left
         return spent
 
+    def begun_between(self, edges: Times) -> Times:
+        """Return how many calls began between each two of these times that follow each other."""
+        return np.diff(np.searchsorted(self.start_ns, edges, side="left"))
+
     def between(self, from_ns: int, to_ns: int) -> slice:
         """Return which calls are under way at some time between two."""
-        first = np.searchsorted(self.end_ns, from_ns, side="right")
-        return slice(int(first), int(np.searchsorted(self.start_ns, to_ns, side="left")))
+        first = np.searchsorted(self.end_ns, from_ns, side="left")
+        return slice(int(first), int(np.searchsorted(self.start_ns, to_ns, side="right")))
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,8 @@ class Calls:
     def lanes(self) -> dict[int, Lane]:
         """The timed calls of each thread."""
         chosen = np.flatnonzero(self.is_made & _IS_TIMED[self.op])
+        if not len(chosen):
+            return {}
         order = chosen[np.lexsort((self.start_ns[chosen], self.thread[chosen]))]
         threads, begins = np.unique(self.thread[order], return_index=True)
         parts = np.split(order, begins[1:])
@@ -178,7 +185,7 @@ class Calls:
     def _lane(self, rows: Times) -> Lane:
         start_ns, kind = self.start_ns[rows], _KIND_OF_OP[self.op[rows]]
         end_ns = start_ns + np.maximum(self.duration_ns[rows], 0)
-        # A recorder's stamps may overlap by a tick; io_uring's requests do by more.
+        # Stamps of a recorder may overlap by a tick.
         end_ns[:-1] = np.maximum(np.minimum(end_ns[:-1], start_ns[1:]), start_ns[:-1])
         spent = np.zeros((len(rows) + 1, len(KINDS)), np.int64)
         spent[np.arange(len(rows)) + 1, kind] = end_ns - start_ns
@@ -192,6 +199,16 @@ class Performance:
     user: int
     number: int
     logs: tuple[Path, ...]
+
+    @cached_property
+    def begin_ns(self) -> int | None:
+        """When it made its first call, since the run's begin; None: it made none.
+
+        Raises:
+            TraceError: A log cannot be read.
+        """
+        begins = [int(records["start_ns"][0]) for log in self.logs if len(records := _read(log))]
+        return min(begins, default=None)
 
 
 def load_events(folder: Path) -> Events:

@@ -194,8 +194,9 @@ class RunForm:
         name = _pick(sent, "baseline", [NO_BASELINE, *runs])
         if name == NO_BASELINE:
             return replace(beside, baseline=None)
-        given = beside.baseline
-        kept = given if given and given.name == name else KeptRun(name, runs[name].absolute())
+        kept = KeptRun(name, runs[name].absolute())
+        if beside.baseline is not None:
+            kept = replace(kept, tolerance=beside.baseline.tolerance)
         return replace(beside, baseline=kept)
 
     def _chosen(self, sent: Mapping[str, Sequence[str]]) -> Choice:

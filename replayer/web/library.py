@@ -38,7 +38,7 @@ from replayer.report.replay import format_counts
 from replayer.report.style import PLAIN
 from replayer.run.threads import call_in_thread
 from replayer.trace.shipped import shipped_traces
-from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
+from replayer.web.form import REPLAY_CACHES, REPLAY_PACES, ForeignError
 from replayer.web.run_control import RunControl, answer_order, with_hint
 
 TRACE_JSON = "trace.json"
@@ -326,14 +326,20 @@ def add_library(blueprint: Blueprint, control: RunControl) -> None:
             caches=REPLAY_CACHES,
             paces=REPLAY_PACES,
             startable=control.has_scenario_users,
+            can_keep_times=control.has_targets,
         )
 
     @blueprint.route("/replay", methods=["POST"])
     def replay() -> Response:
         traces = list(shipped_traces())
-        return answer_order(
-            control, lambda sent: control.start(control.form.read_replay(sent, traces))
-        )
+
+        def start(sent: Mapping[str, Sequence[str]]) -> None:
+            settings = control.form.read_replay(sent, traces)
+            if "order" in sent and not control.has_targets:
+                raise ForeignError("order: workers do not keep when each call was made")
+            control.start(settings)
+
+        return answer_order(control, start)
 
 
 def _document(folder: Path, name: str) -> Document:

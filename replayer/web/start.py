@@ -10,7 +10,6 @@ from flask import Blueprint, Response, jsonify, render_template, request
 from replayer.errors import ReplayerError
 from replayer.measure.facts import MountFacts, collect_facts
 from replayer.measure.guarantee import Guarantee, guarantee_of
-from replayer.measure.history import kept_runs
 from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
@@ -221,5 +220,4 @@ def _baseline_of(settings: Settings) -> dict[str, object]:
     if kept is None:
         return {}
     # A name is looked for where the shell is; a folder is found from anywhere.
-    known = kept.path if kept_runs().get(kept.name) != kept.path else kept.name
-    return {"--baseline": known, "--tolerance": f"{100 * kept.tolerance:.4g}%"}
+    return {"--baseline": kept.path, "--tolerance": f"{100 * kept.tolerance:.4g}%"}

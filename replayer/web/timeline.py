@@ -11,8 +11,9 @@ import numpy as np
 from flask import Blueprint, Response, jsonify, render_template, request
 
 from replayer.errors import ReplayerError
-from replayer.measure.record import load_run
-from replayer.ops import BY_NAME
+from replayer.measure.record import RunRecord, load_run
+from replayer.measure.units import NS_PER_S
+from replayer.ops import BY_NAME, UNTIMED
 from replayer.run.threads import call_in_thread
 from replayer.trace.facts import load_facts
 from replayer.trace.shipped import shipped_traces
@@ -38,6 +39,7 @@ MOST_BLOCKS = 200  # chosen: of more, a lane shows which part of each column was
 MOST_FOUND = 100  # chosen: a list that is read
 PER_MILLE = 1000
 MOST_NS = 2**62
+LATE_S = 0.1  # chosen: a phase is told within that after its users have begun
 NO_ERROR = 2**15  # no error of the kernel has this number
 
 
@@ -49,22 +51,24 @@ class Shown:
         title: Of the page.
         events: Of the trace.
         performances: Replays whose times were kept.
+        names: What these are called.
     """
 
     title: str
     events: Events
     performances: list[Performance]
+    names: list[str]
     _replayed: dict[int, Calls] = field(default_factory=dict)
 
     def calls(self, performance: int) -> Calls | None:
         """Return when a replay made the events; None: there is no such replay."""
         if not 0 <= performance < len(self.performances):
             return None
-        if performance not in self._replayed:
-            self._replayed.clear()  # one is looked at at a time
+        found = self._replayed.get(performance)
+        if found is None:
             found = self.events.replayed(self.performances[performance])
-            self._replayed[performance] = found
-        return self._replayed[performance]
+            self._replayed = {performance: found}  # one is looked at at a time
+        return found
 
 
 @dataclass(frozen=True)
@@ -97,8 +101,8 @@ def add_timeline(blueprint: Blueprint, control: RunControl) -> None:
             title=found.title,
             source="run" if "run" in sent else "trace",
             name=sent.get("run") or sent.get("trace"),
-            performances=found.performances,
-            ops=sorted({NAMES[op] for op in np.unique(found.events.op)}),
+            performances=found.names,
+            ops=sorted({NAMES[op] for op in np.unique(found.events.op)} - UNTIMED),
             errors=_errors(found.events),
             kinds=KINDS,
         )
@@ -136,7 +140,7 @@ def _shown(control: RunControl, sent: Mapping[str, str]) -> Shown:
         message = "a run is active, and reading a trace would disturb it"
         raise ReplayerError(message, hint="the timeline can be read when it has ended")
     if "run" in sent:
-        return _of_run(control.form.runs, sent["run"])
+        return _of_run(listed_run(control.form.runs, sent["run"]))
     return _of_trace(sent.get("trace", ""))
 
 
@@ -144,14 +148,14 @@ def _of_trace(name: str) -> Shown:
     if name not in shipped_traces():
         raise ReplayerError(f"{name}: no such trace among those that come with the program")
     facts = load_facts(name, Path())
-    return Shown(name, _load(facts.folder, facts.sha256), [])
+    return Shown(name, _load(facts.folder, facts.sha256), [], [])
 
 
 @lru_cache(maxsize=4)
-def _of_run(runs: Path, name: str) -> Shown:
-    folder = listed_run(runs, name)
-    run = load_run(folder).run
-    if run.status == "running":
+def _of_run(folder: Path) -> Shown:
+    name, record = folder.name, load_run(folder)
+    run = record.run
+    if record.status == "running":
         raise ReplayerError(f"{name}: this run goes on")
     if run.replay is None or len(run.replay.traces) != 1:
         raise ReplayerError(f"{name}: this run did not replay one trace")
@@ -165,7 +169,21 @@ def _of_run(runs: Path, name: str) -> Shown:
         hint = "replay with --check-order, or choose it on the page Traces"
         raise ReplayerError(message, hint=hint)
     events = _load(facts.folder, facts.sha256)
-    return Shown(f"{trace.name} in {name}", events, performances)
+    names = [_name_of_performance(each, record) for each in performances]
+    return Shown(f"{trace.name} in {name}", events, performances, names)
+
+
+def _name_of_performance(performance: Performance, record: RunRecord) -> str:
+    """Name the user, and the target and round in which it was when it began."""
+    user = f"user {performance.user}, no. {performance.number}"
+    if performance.begin_ns is None:
+        return f"{user}: no call"
+    at_s = performance.begin_ns / NS_PER_S + LATE_S
+    begun = {span.start_s: segment for segment, span in record.spans.items() if span.start_s < at_s}
+    if not begun:
+        return user
+    segment = begun[max(begun)]
+    return f"{record.run.targets[segment.target].name}, round {segment.round + 1}, {user}"
 
 
 @lru_cache(maxsize=2)
@@ -195,7 +213,8 @@ def describe_lanes(shown: Shown, window: Window) -> dict[str, Any]:
         "end": end_ns,
         "from": from_ns,
         "to": to_ns,
-        "threads": len(threads),
+        "threads": threads,
+        "first": window.first_lane,
         "lanes": [
             {
                 "thread": thread,
@@ -217,7 +236,12 @@ def _describe(calls: Calls, thread: int, edges: np.ndarray[Any, Any]) -> dict[st
     spent = np.diff(lane.spent_until(edges), axis=0)
     widths = np.maximum(np.diff(edges), 1)
     share = (PER_MILLE * spent.sum(axis=1) / widths).round().astype(int)
-    return {"share": share.tolist(), "kind": spent.argmax(axis=1).tolist()}
+    begun = lane.begun_between(edges)
+    return {
+        "share": share.tolist(),
+        "kind": spent.argmax(axis=1).tolist(),
+        "begun": begun.tolist(),
+    }
 
 
 def _blocks(calls: Calls, lane: Lane, inside: slice) -> list[tuple[int, ...]]:
@@ -254,6 +278,7 @@ def _call(events: Events, replayed: Calls | None, row: int) -> dict[str, Any]:
     return {
         "row": row,
         "thread": int(events.thread[row]),
+        "lane": events.threads.index(int(events.thread[row])),
         "op": NAMES[events.op[row]],
         "kind": KINDS.index(kind_of(BY_NAME[NAMES[events.op[row]]])),
         "path": events.path_of(row),

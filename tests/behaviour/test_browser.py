@@ -420,7 +420,7 @@ def test_a_replay_is_looked_at_from_the_whole_to_one_call(server: Server, page: 
     page.open(f"{server.url}replayer/runs/{run['id']}")
     page.press("Timeline of its calls")
     span = "document.querySelector('#window')?.innerText"
-    page.until(f"{span}?.startsWith('0 to ')")
+    page.until(f"{span}?.startsWith('0.0 ms to ')")
     whole = page.run(span)
     page.run("document.querySelector('#lanes').focus()")
     for key, text in KEYS:

@@ -1,6 +1,6 @@
 // A trace's timeline: lanes of calls, from the whole to one call; recorded above replayed.
 
-import { color, hue, marks, write } from "./scale.js";
+import { color, hue, marks } from "./scale.js";
 
 const LEAST_ROW = 26; // points of a lane; with a replay it has two rows
 const MOST_ROW = 72;
@@ -13,6 +13,8 @@ const STEP = 0.25; // of a window, by a key
 const LEAST_NS = 1000;
 const WAIT_MS = 120; // chosen: the hand has stopped turning the wheel
 const CLICK = 4; // points that a pointer may move in a click
+const TURN = 400; // chosen: how far a wheel turns for a window of half the length
+const MOST_LANES = 40; // that the program describes at once
 const { base, make } = window.replayer;
 const $ = (id) => document.getElementById(id);
 const view = $("view");
@@ -32,6 +34,14 @@ const ask = async (place, more) => {
   $("refused").textContent = [answer.message, answer.hint].filter(Boolean).join(": ");
   return answer.message ? null : answer;
 };
+
+// A time in the unit of the whole, with as many decimals as a step of it needs.
+const when = (time, step = 1000) => {
+  const [unit, name] = shown.end >= 1e9 ? [1e9, "s"] : [1e6, "ms"];
+  const decimals = Math.min(Math.max(Math.ceil(-Math.log10(step / unit) - 1e-9), 0), unit === 1e9 ? 9 : 6);
+  return `${(time / unit).toFixed(decimals)} ${name}`;
+};
+const took = (time) => (time < 0 ? "–" : `${(time / 1000).toLocaleString("en", { maximumFractionDigits: 3 })} µs`);
 
 const kindColour = (kind) => hue(kind);
 const rows = isReplayed ? 2 : 1;
@@ -57,7 +67,7 @@ const drawPart = (pen, part, top) => {
   }
   const each = (shown.to - shown.from) / (part.share?.length ?? 1);
   part.share?.forEach((share, at) => {
-    if (!share) return;
+    if (!share && !part.begun[at]) return;
     const [begin, end] = [x(shown.from + at * each), x(shown.from + (at + 1) * each)];
     if (end < LEFT || begin > LEFT + width()) return;
     const high = Math.max((share / 1000) * (row - 4), 1);
@@ -69,16 +79,24 @@ const drawPart = (pen, part, top) => {
 const drawAxis = (pen, bottom) => {
   pen.fillStyle = color("soft");
   pen.textAlign = "center";
-  for (const at of marks(span.from, span.to, Math.max(Math.floor(width() / 90), 2)))
-    pen.fillText(write(at, "time"), Math.max(x(at), LEFT + 14), bottom + 16);
+  const found = marks(span.from, span.to, Math.max(Math.floor(width() / 110), 2));
+  for (const at of found) pen.fillText(when(at, found[1] - found[0]), Math.max(x(at), LEFT + 14), bottom + 16);
 };
 
-const drawMarked = (pen, bottom) => {
-  if (marked === null) return;
+// Around the call that was chosen: above as recorded, below as replayed.
+const drawMarked = (pen) => {
+  const top = marked === null ? -1 : (marked.lane - shown.first) * height();
+  if (top < 0 || marked.lane >= shown.first + shown.lanes.length) return;
+  pen.save();
+  pen.beginPath();
+  pen.rect(LEFT - 2, top - 2, width() + 4, height() + 4);
+  pen.clip();
   pen.strokeStyle = color("ink");
-  pen.setLineDash([4, 3]);
-  pen.strokeRect(x(marked.recorded[0]) + 0.5, 0.5, Math.max(x(marked.recorded[0] + marked.recorded[1]) - x(marked.recorded[0]), 1), bottom - 1);
-  pen.setLineDash([]);
+  pen.lineWidth = 2;
+  [marked.recorded, marked.replayed].forEach((pair, part) => {
+    if (pair) pen.strokeRect(x(pair[0]) - 1, top + part * tall() + 1, Math.max(x(pair[0] + Math.max(pair[1], 0)) - x(pair[0]), 1) + 2, tall() - 2);
+  });
+  pen.restore();
 };
 
 const redraw = () => {
@@ -101,8 +119,9 @@ const redraw = () => {
     if (replayed) drawPart(pen, replayed, top + tall());
   });
   drawAxis(pen, bottom);
-  drawMarked(pen, bottom);
-  $("window").textContent = `${write(span.from, "time")} to ${write(span.to, "time")} of ${write(shown.end, "time")}`;
+  drawMarked(pen);
+  const step = (span.to - span.from) / 1000;
+  $("window").textContent = `${when(span.from, step)} to ${when(span.to, step)} of ${when(shown.end)}`;
 };
 
 let asked = 0;
@@ -113,9 +132,9 @@ const fetchLanes = async () => {
   if (answer === null || number !== asked) return;
   shown = answer;
   if (!(span.to > span.from)) span = { from: answer.from, to: answer.to };
-  const most = 40; // lanes that the program describes at once
-  if (answer.threads > most && !view.elements.lane.options.length) {
-    for (let at = 0; at < answer.threads; at += most) view.elements.lane.append(make("option", { value: at, textContent: at }));
+  if (answer.threads.length > MOST_LANES && !view.elements.lane.options.length) {
+    for (let at = 0; at < answer.threads.length; at += MOST_LANES)
+      view.elements.lane.append(make("option", { value: at, textContent: answer.threads[at] }));
     $("more").hidden = false;
   }
   redraw();
@@ -149,16 +168,20 @@ const press = (key) => {
   KEYS[key]();
   return true;
 };
-canvas.addEventListener("keydown", (event) => !event.ctrlKey && !event.metaKey && press(event.key) && event.preventDefault());
+const isPlain = (event) => !(event.ctrlKey || event.metaKey || event.altKey);
+canvas.addEventListener("keydown", (event) => isPlain(event) && press(event.key) && event.preventDefault());
 for (const button of view.querySelectorAll("[data-key]")) button.onclick = () => press(button.dataset.key);
 canvas.addEventListener("wheel", (event) => {
-  if (shown === null || event.offsetX < LEFT) return;
+  // Over the labels it scrolls the page.
+  if (shown === null || event.offsetX < LEFT || !isPlain(event) || !event.deltaY) return;
   event.preventDefault();
-  zoom(event.deltaY < 0 ? 1 / ZOOM : ZOOM, timeAt(event.offsetX));
+  zoom(ZOOM ** (event.deltaY / TURN), timeAt(event.offsetX));
 }, { passive: false });
 
 let held = null;
+canvas.addEventListener("pointercancel", () => (held = null));
 canvas.addEventListener("pointerdown", (event) => {
+  if (event.button) return;
   held = { x: event.offsetX, y: event.offsetY, ...span };
   canvas.setPointerCapture(event.pointerId);
 });
@@ -177,22 +200,25 @@ canvas.addEventListener("pointerup", (event) => {
 const pick = async (left, top) => {
   const lane = shown?.lanes[Math.floor(top / height())];
   if (!lane || left < LEFT) return;
-  const part = top % height() < tall() ? lane.recorded : lane.replayed;
-  if (!part?.blocks) return zoom(1 / (ZOOM * ZOOM * ZOOM), timeAt(left));
+  const part = [lane.recorded, lane.replayed][Math.floor((top % height()) / tall())];
+  if (!part) return;
+  if (!part.blocks) return zoom(1 / (ZOOM * ZOOM * ZOOM), timeAt(left));
   const time = timeAt(left);
   const away = ([, start, length]) => Math.max(start - time, time - start - length, 0);
   const near = part.blocks.reduce((best, block) => (best === null || away(block) < away(best) ? block : best), null);
   if (near) list(await ask("calls", { row: near[0] }));
 };
 
-const times = (pair) => (pair ? [write(pair[0], "time"), pair[1] < 0 ? "–" : write(pair[1], "time")] : ["–", "–"]);
+const times = (pair) => (pair ? [when(pair[0]), took(pair[1])] : ["–", "–"]);
 const row = (call) => {
   const button = make("button", { type: "button", className: "plain", textContent: "Show" });
   button.setAttribute("aria-label", `show ${call.op} ${call.path} in the timeline`);
   button.onclick = () => {
     marked = call;
-    const room = Math.max(call.recorded[1] * 20, LEAST_NS * 20);
-    show(call.recorded[0] - room, call.recorded[0] + call.recorded[1] + room);
+    view.elements.lane.value = Math.floor(call.lane / MOST_LANES) * MOST_LANES;
+    const [begin, length] = [call.recorded[0], Math.max(call.recorded[1], 0)];
+    const room = Math.max(length * 20, LEAST_NS * 20);
+    show(begin - room, begin + length + room);
     canvas.scrollIntoView({ block: "nearest" });
   };
   const number = (text) => make("td", { className: "number", textContent: text });

@@ -113,12 +113,13 @@ def test_waits_for_a_cpu_and_a_client_that_stood_still_are_told(record: RunRecor
         {**wait, "t_s": 4.2, "waited_s": 0.6},
         {**wait, "t_s": 5.2, "waited_s": 0.4, "client": 1},
         {**wait, "t_s": 9.0, "waited_s": 1.8},
-        {"kind": "standstill", "t_s": 3.0, "length_s": 1.5},
+        {"kind": "standstill", "t_s": 3.0, "length_s": 1.5, "client": 0},
+        {"kind": "standstill", "t_s": 3.1, "length_s": 1.2, "client": 1},
     )
     moment, later = explain(replace(record, events=events), 0, [(4.0, 5.0), (5.5, 7.0)])
     assert moment.cpu_wait_share == pytest.approx(0.25)
     assert [*lines_of(moment)][:2] == [
-        "this client stood still for 0.5 s",
-        "users waited for a CPU for 25 % of their time in calls",
+        "the client stood still for 0.5 s",
+        "in 0.8 s of it users waited for a CPU for 25 % of their time in calls and other work",
     ]
-    assert (later.cpu_wait_share, later.stood_still_s) == (0, 0)
+    assert (later.cpu_wait_share, later.cpu_wait_s, later.stood_still_s) == (0, 0, 0)

@@ -63,7 +63,17 @@ def test_seconds_in_which_users_waited_long_for_a_cpu_are_told(
 ) -> None:
     told: list[CpuWait] = []
     monkeypatch.setattr(gevent, "sleep", lambda _seconds: None)
-    waits = CpuWaits(cast("Engine", Seconds(10**6, 10**7, 0)), told.append)
+    waits = CpuWaits(cast("Engine", Seconds(10**6, 10**7, 0)), lambda: 2, told.append)
     with pytest.raises(StopIteration):  # its last second
         waits.run()
     assert told == [CpuWait(at_s=3.0, length_s=1.0, waited_s=0.01, worked_s=0.02)]
+
+
+def test_a_second_in_which_users_came_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[CpuWait] = []
+    users = iter((64, 128, 128, 128))
+    monkeypatch.setattr(gevent, "sleep", lambda _seconds: None)
+    engine = cast("Engine", Seconds(10**9, 0, 10**7))
+    with pytest.raises(StopIteration):
+        CpuWaits(engine, lambda: next(users), told.append).run()
+    assert [each.at_s for each in told] == [4.0]

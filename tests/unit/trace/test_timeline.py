@@ -114,12 +114,32 @@ def test_a_replay_is_told_by_user_and_number(tmp_path: Path) -> None:
     (tmp_path / "other").touch()
     found = find_performances(tmp_path)
     assert [(each.user, each.number, len(each.logs)) for each in found] == [(0, 10, 2), (1, 0, 1)]
-    calls = load_events(FRONT).replayed(found[0])
+    events = load_events(FRONT)
+    calls = events.replayed(found[0])
     assert calls.is_made.sum() == 3
-    assert calls.start_ns[:3].tolist() == [0, 50, 200]
+    first_ns = int(events.recorded.start_ns[0])
+    assert (calls.start_ns[:3] - first_ns).tolist() == [0, 50, 200]
     assert calls.duration_ns[:3].tolist() == [100, 1, 10]
-    assert calls.end_ns == 210
+    assert calls.end_ns == first_ns + 210
     assert find_performances(tmp_path / "none") == []
+
+
+def test_a_request_is_replayed_where_it_was_recorded(tmp_path: Path) -> None:
+    write_log(tmp_path, "u0-p7-l0.events", [(5000, 30, 40), (5001, 50, 60)])
+    events = load_events(FRONT)
+    calls = events.replayed(find_performances(tmp_path)[0])
+    assert calls.start_ns[5000] == events.recorded.start_ns[5000]
+    assert calls.start_ns[5001] - calls.start_ns[5000] == 20
+
+
+def test_calls_without_a_length_are_under_way_at_the_ends_of_a_window() -> None:
+    times = np.array([0, 50, 100])
+    ops = np.full(3, NAMES.index("stat"), np.uint8)
+    none = np.zeros(3, np.int64)
+    made = Calls(none.astype(np.uint32), ops, none, times, none - 1, np.ones(3, bool))
+    (lane,) = made.lanes.values()
+    assert lane.between(0, 100) == slice(0, 3)
+    assert lane.between(10, 60) == slice(1, 2)
 
 
 def test_a_log_of_another_trace_is_refused(tmp_path: Path) -> None:

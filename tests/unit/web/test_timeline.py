@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replayer.trace.timeline import KINDS, load_events
+from replayer.trace.timeline import KINDS, find_performances, load_events
 from replayer.web.timeline import MOST_BLOCKS, Shown, Window, describe_lanes, find_calls
 from tests.unit.web.conftest import Served
 
@@ -18,7 +18,7 @@ PLACE = f"/replayer/timeline?trace={TRACE}"
 
 @pytest.fixture(scope="module")
 def shown() -> Shown:
-    return Shown("a trace", load_events(FRONT), [])
+    return Shown("a trace", load_events(FRONT), [], [])
 
 
 @pytest.fixture
@@ -44,11 +44,12 @@ def test_the_whole_has_columns_and_a_small_window_its_calls(shown: Shown) -> Non
     (lane,) = look(shown, begin, end)["lanes"]
     blocks = lane["recorded"]["blocks"]
     assert 5 <= len(blocks) <= MOST_BLOCKS
-    assert all(start < end and start + length >= begin for _, start, length, _, _ in blocks)
+    assert all(start <= end and start + length >= begin for _, start, length, _, _ in blocks)
     for row, _, _, kind, failed in blocks:
         (call,) = find_calls(shown, {"row": str(row)}, -1)["calls"]
         assert (call["row"], KINDS[call["kind"]]) == (row, KINDS[kind])
         assert failed == (shown.events.result[row] < 0)
+        assert call["lane"] == 0
 
 
 def test_shares_add_up_to_the_time_in_calls(shown: Shown) -> None:
@@ -57,6 +58,22 @@ def test_shares_add_up_to_the_time_in_calls(shown: Shown) -> None:
     (calls,) = recorded.lanes.values()
     part = sum(lane["recorded"]["share"]) / 1000 / 2000
     assert part == pytest.approx(calls.spent[-1].sum() / recorded.end_ns, rel=0.02)
+
+
+def test_calls_too_short_for_a_column_are_in_it_all_the_same(shown: Shown) -> None:
+    (lane,) = look(shown, 0, 0)["lanes"]
+    timed = sum(len(each.rows) for each in shown.events.recorded.lanes.values())
+    assert sum(lane["recorded"]["begun"]) == timed
+
+
+def test_a_replay_that_ended_before_its_first_call_has_no_lane(tmp_path: Path) -> None:
+    (tmp_path / "u0-p0-l0.events").touch()
+    events = load_events(FRONT)
+    cut = Shown("a replay", events, find_performances(tmp_path), ["one"])
+    (lane,) = describe_lanes(cut, Window(0, 0, 100, 0, 0))["lanes"]
+    assert lane["replayed"] == {"blocks": []}
+    (call,) = find_calls(cut, {"row": "0"}, 0)["calls"]
+    assert call["replayed"] is None
 
 
 @pytest.mark.parametrize(
@@ -73,7 +90,7 @@ def test_the_page_and_its_questions_are_served(served: Served) -> None:
     assert f'data-trace="{TRACE}"' in page
     assert "<option>ENOENT</option>" in page
     lanes = served.ask(f"{PLACE.replace('timeline', 'timeline/lanes', 1)}&columns=100").get_json()
-    assert len(lanes["lanes"]) == lanes["threads"] == 1
+    assert len(lanes["lanes"]) == len(lanes["threads"]) == 1
     place = PLACE.replace("timeline", "timeline/calls", 1)
     calls = served.ask(f"{place}&words=wp-content&op=access&error=ENOENT").get_json()
     assert calls["found"] >= len(calls["calls"]) > 0
