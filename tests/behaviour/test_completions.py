@@ -48,6 +48,8 @@ COMPLETED = [
     ("baseline upload rand-readw", "baseline upload rand-readwrite-4k"),
     ("compare replayer-runs/a replayer-runs/2026", f"compare replayer-runs/a {RUN}"),
     ("study wordp", "study wordpress-efs-zfs"),
+    ("runs forget befo", "runs forget before-upgrade"),
+    ("runs keep v1 2026", "runs keep v1 20261121T024839-ab12"),
     ("help scen", "help scenarios"),
 ]
 WITH_EQUALS = ("run --cache=c", "run --cache=cold")  # shtab's zsh has options with a space only
