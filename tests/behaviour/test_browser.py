@@ -382,7 +382,7 @@ def test_a_run_is_kept_under_a_name_until_that_is_forgotten(server: Server, page
     run = a_past_run(server)
     page.open(f"{server.url}replayer/runs")
     keep = "document.querySelector('#keep')"
-    page.until(f"{keep}?.onclick")
+    page.until(f"!!{keep}?.onclick")
     page.run("document.querySelector('#name').value = 'before'")
     assert page.run(f"{keep}.disabled")
     page.run(f"document.querySelector('input[value=\"{run}\"]').click()")
@@ -397,7 +397,7 @@ def test_a_run_is_kept_under_a_name_until_that_is_forgotten(server: Server, page
     page.until("document.querySelector('#command').innerText.includes('--baseline')")
     page.press("Forget these settings")
     page.open(f"{server.url}replayer/runs")
-    page.until(f"{keep}?.onclick")
+    page.until(f"!!{keep}?.onclick")
     page.run("document.querySelector('.tag button').click()")
     page.until("!!document.querySelector('#keep')?.onclick && !document.querySelector('.tag')")
     assert page.complaints == []
