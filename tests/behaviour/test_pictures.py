@@ -26,7 +26,11 @@ pytestmark = [
 GOLDEN = Path(__file__).parents[1] / "golden" / "pages"
 HEIGHT, SCALE = 900, 1 / 8
 PLACES = {
-    "start": ("", "document.querySelector('#command').innerText.length > 9"),
+    "start": (
+        "",
+        "['#command', '#about', '[data-target]'].every(each => "
+        + "[...document.querySelectorAll(each)].every(({ textContent }) => textContent))",
+    ),
     "live": ("replayer/live", "!document.querySelector('#empty').hidden"),
     "runs": ("replayer/runs", "!!document.querySelector('.empty')"),
     "capacity": (
@@ -41,8 +45,8 @@ PLACES = {
 }
 """Where each page is, and when it is complete."""
 MOST_CHANGED = 0.02
-"""Chosen: a target's path and free space, in other letters, change 0.2 % of the points, and the part
-of the start page that says what a run would do is 5.4 % of them."""
+"""Chosen: a target's path and free space, in other letters, change 0.2 % of the points. The part of
+the start page that says what a run would do is 5.4 % of them."""
 VISIBLE = 0.03
 """Of the whole range from black to white: chosen, so that letters, which are 8 by 8 points of the
 screen here, are seen."""
