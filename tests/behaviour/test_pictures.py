@@ -25,12 +25,10 @@ pytestmark = [
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "pages"
 HEIGHT, SCALE = 900, 1 / 8
+FILLED = """['#command', '#about', '[data-target]'].every(each =>
+  [...document.querySelectorAll(each)].every(({ textContent }) => textContent))"""
 PLACES = {
-    "start": (
-        "",
-        "['#command', '#about', '[data-target]'].every(each => "
-        + "[...document.querySelectorAll(each)].every(({ textContent }) => textContent))",
-    ),
+    "start": ("", FILLED),
     "live": ("replayer/live", "!document.querySelector('#empty').hidden"),
     "runs": ("replayer/runs", "!!document.querySelector('.empty')"),
     "capacity": (
