@@ -1,11 +1,13 @@
 """Fixtures of the tests that run the real command line."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.behaviour.browser import Page, open_page
+from tests.behaviour.page import Server, serve
 from tests.behaviour.shell import Shell, Until, make_shell, why_no_ebpf
 
 
@@ -34,3 +36,19 @@ def until() -> Until:
             time.sleep(0.02)
 
     return wait
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A program that serves the page, with two targets."""
+    shell = make_shell(tmp_path_factory.mktemp("served"))
+    targets = [f"--target={name}={shell.target(name)}" for name in ("near", "far")]
+    with serve(shell, "tiny.yaml", *targets) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A tab of Chromium."""
+    with open_page(tmp_path_factory.mktemp("profile")) as found:
+        yield found

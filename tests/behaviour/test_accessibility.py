@@ -5,13 +5,11 @@ import json
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterator
 
 import pytest
 
-from tests.behaviour.browser import Page, find_chromium, open_page
-from tests.behaviour.page import Server, serve
-from tests.behaviour.shell import make_shell
+from tests.behaviour.browser import Page, find_chromium
+from tests.behaviour.page import Server
 
 pytestmark = [
     pytest.mark.nightly,
@@ -39,20 +37,6 @@ def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
         script = found.extractfile("package/axe.min.js")
         assert script is not None
         return script.read().decode()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    shell = make_shell(tmp_path_factory.mktemp("accessibility"))
-    targets = [f"--target={name}={shell.target(name)}" for name in ("near", "far")]
-    with serve(shell, "tiny.yaml", *targets) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_page(tmp_path_factory.mktemp("profile")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

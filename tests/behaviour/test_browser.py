@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.browser import Page, find_chromium, open_page
+from tests.behaviour.browser import Page, find_chromium
 from tests.behaviour.page import Server, serve
 from tests.behaviour.shell import make_shell
 
@@ -59,12 +59,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         shell.target(name)
     targets = ("--target", "near=near", "--target", "far=far")
     with serve(shell, "tiny.yaml", *targets, "--rounds", "1") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with open_page(tmp_path_factory.mktemp("profile")) as found:
         yield found
 
 
