@@ -3,7 +3,6 @@
 use crate::error::TraceError;
 use crate::reader::Trace;
 use crate::tables::schema::{Event, NamedPath};
-use replayer_ops::Op;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
@@ -16,7 +15,7 @@ pub struct EventColumns {
     pub start_ns: Vec<i64>,
     /// How long it took; -1 where the log does not say.
     pub duration_ns: Vec<i64>,
-    /// Indices in [`Op::ALL`].
+    /// Indices in `Op::ALL`.
     pub op: Vec<u8>,
     /// Rows of `paths`, also of what is meant by an open file; -1: none.
     pub path: Vec<i32>,
@@ -39,10 +38,7 @@ pub fn event_columns(directory: &Path) -> Result<EventColumns, TraceError> {
     let mut opened = FxHashMap::default();
     let mut events = trace.tables().events(0)?;
     while let Some((_, event)) = events.next_event()? {
-        if let (Op::Open | Op::Inherit, Some(path), Some(file)) = (event.op, event.path, event.file)
-        {
-            opened.insert(file, path);
-        }
+        opened.extend(event.opens());
         columns.add(&event, &opened);
     }
     Ok(columns)

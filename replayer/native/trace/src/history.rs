@@ -69,10 +69,7 @@ fn homes(tables: &TraceTables, row: u64) -> Result<Homes, TraceError> {
         if at > row {
             break;
         }
-        if let (Op::Open | Op::Inherit, Some(path), Some(file)) = (event.op, event.path, event.file)
-        {
-            homes.insert(file, path);
-        }
+        homes.extend(event.opens());
     }
     Ok(homes)
 }

@@ -132,11 +132,7 @@ impl PathKinds {
 
     /// The places an event touches, once what it says about them is learnt.
     fn follow(&mut self, event: &Event) -> Places {
-        if let (Some(path), Some(file)) = (event.path, event.file)
-            && matches!(event.op, Op::Open | Op::Inherit)
-        {
-            self.homes.insert(file, path);
-        }
+        self.homes.extend(event.opens());
         let home = |file: Option<u32>| self.homes.get(&file?).copied();
         let places = Places {
             first: event.path.or_else(|| match event.op {

@@ -52,6 +52,14 @@ pub struct Event {
     pub result: i64,
 }
 
+impl Event {
+    /// The number and the path of the file that it opens, or that was open before the trace.
+    pub(crate) fn opens(&self) -> Option<(u32, u32)> {
+        let opens = matches!(self.op, Op::Open | Op::Inherit);
+        opens.then_some((self.file?, self.path?))
+    }
+}
+
 /// A row of `paths`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedPath {
