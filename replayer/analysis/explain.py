@@ -1,7 +1,7 @@
 """What made the latency of a moment: which ops, files and errors. Pure: a record in, facts out."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -152,26 +152,30 @@ def _errors(parts: Mapping[Key, Seconds], window: Window) -> dict[str, int]:
 
 def _cpu_waits(events: Sequence[Event], window: Window) -> tuple[float, float]:
     """Return the share of time that users waited in bad seconds, and how long those are."""
-    waited_s = worked_s = 0.0
-    inside_s: dict[object, float] = {}
-    for event in events:
-        length_s = _overlap_s(event, window, is_end=True) if event.get("kind") == "cpu_wait" else 0
-        if length_s > 0:
-            waited_s += _number(event, "waited_s")
-            worked_s += _number(event, "worked_s")
-            client = event.get("client")
-            inside_s[client] = inside_s.get(client, 0.0) + length_s
-    share = waited_s / worked_s if worked_s > 0 else 0.0
-    return share, max(inside_s.values(), default=0.0)
+    waits = [
+        (event, length_s)
+        for event in events
+        if event.get("kind") == "cpu_wait"
+        if (length_s := _overlap_s(event, window, is_end=True)) > 0
+    ]
+    waited_s, worked_s = (
+        sum(_number(event, name) for event, _ in waits) for name in ("waited_s", "worked_s")
+    )
+    return waited_s / worked_s if worked_s > 0 else 0.0, _of_one_client_s(waits)
 
 
 def _stood_still_s(events: Sequence[Event], window: Window) -> float:
-    still_s: dict[object, float] = {}
-    for event in events:
-        if event.get("kind") == "standstill":
-            client = event.get("client")
-            still_s[client] = still_s.get(client, 0.0) + _overlap_s(event, window)
-    return max(still_s.values(), default=0.0)
+    still = [event for event in events if event.get("kind") == "standstill"]
+    return _of_one_client_s((event, _overlap_s(event, window)) for event in still)
+
+
+def _of_one_client_s(parts: Iterable[tuple[Event, float]]) -> float:
+    """Return the longest time of a client: what several had at the same moment is not added up."""
+    found_s: dict[object, float] = {}
+    for event, length_s in parts:
+        client = event.get("client")
+        found_s[client] = found_s.get(client, 0.0) + length_s
+    return max(found_s.values(), default=0.0)
 
 
 def _overlap_s(event: Event, window: Window, *, is_end: bool = False) -> float:

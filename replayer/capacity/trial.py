@@ -84,10 +84,10 @@ def run_trial(
     waited_s = _wait(
         run.process, trial, lambda record: is_clear(_counted(order, record)), interruption
     )
-    code, record, measured = run.process.returncode, run.record, run.measured
+    code, record = run.process.returncode, run.record
     kept = trial.kept or (None if record is None else kept_of(trial.target, record))
-    if measured is not None:
-        return EndedTrial(measured, kept, code, waited_s=waited_s)
+    if record is not None and run.counts(record):
+        return EndedTrial(record, kept, code, waited_s=waited_s)
     why, hint = run.failure
     return EndedTrial(None, kept, code, why or f"a trial ended with exit code {code}", hint)
 

@@ -21,6 +21,9 @@ from replayer.measure.units import NS_PER_S
 TICK_NS = 250_000_000  # chosen: well below the least that is told of, and few looks a second
 LEAST_NS = 1_000_000_000  # chosen: a page that is read from a slow disk may hold us up for less
 
+SECOND_S = 1.0
+LEAST_WORK_S = 0.01  # chosen: of less, what was seen of waits means nothing
+
 TORN_NS = LEAST_NS // 10  # chosen: two readings so far apart are of no one moment
 TRIES = 3
 
@@ -241,10 +244,6 @@ class ClientHealth:
             self._standstill.sum_ns(),
             read_cpu_time(),
         )
-
-
-SECOND_S = 1.0
-LEAST_WORK_S = 0.01  # chosen: of less, what was seen of waits means nothing
 
 
 @dataclass(frozen=True)

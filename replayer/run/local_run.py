@@ -241,8 +241,8 @@ def _rounds(spawner: Spawner, settings: Settings, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
     if spawner.is_shaped or spawner.has_python_users:
         return 1
-    rounds = default_rounds(targets, duet=settings.duet)
-    return rounds if settings.beside.baseline is None else max(rounds, CLAIM_ROUNDS)
+    is_judged = settings.beside.baseline is not None
+    return default_rounds(targets, duet=settings.duet, is_judged=is_judged)
 
 
 def _why_fixed(

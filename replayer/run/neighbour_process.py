@@ -123,9 +123,9 @@ class NeighbourProcess:
         for setting in self._settings:
             with self._terms.progress.work(f"laying out {self._name} on {setting.target.name}"):
                 turn = self._start(setting, "laid-out", TRIED_S)
-                self._wait(turn)
+                record = self._wait(turn)
             self._terms.interruption.check(f"laying out {self._name}")
-            if turn.run.measured is None:
+            if record is None or not turn.run.counts(record):
                 raise self._failure(turn)
 
     @contextmanager

@@ -37,16 +37,13 @@ class OwnRun:
         """What it has measured; None: nothing."""
         return load_run(self.folder) if (self.folder / "run.json").exists() else None
 
-    @property
-    def measured(self) -> RunRecord | None:
-        """What it has measured, once its process has ended; None: nothing that counts.
+    def counts(self, record: RunRecord) -> bool:
+        """Whether what it has recorded counts, once its process has ended.
 
         A Ctrl-C that comes when all is written, and only its process has to end, kills that.
         """
-        code, record = self.process.returncode, self.record
-        if record is None or code in MEASURED:
-            return record
-        return record if code == -signal.SIGINT and record.status in WRITTEN else None
+        code = self.process.returncode
+        return code in MEASURED or (code == -signal.SIGINT and record.status in WRITTEN)
 
     @property
     def failure(self) -> tuple[str, str]:

@@ -211,7 +211,7 @@ class Runtime:
         self.client = EngineClient(session, registry, self._gauge)
         self.client.follow(self.pump)
         spawner.connect(UserContext(engine, registry, mailbox, len(names)))
-        self._cpu_waits = CpuWaits(engine, self._count_users, self._note_cpu_wait)
+        self._cpu_waits = CpuWaits(engine, self.client.running_users, self._note_cpu_wait)
         self._looker: Greenlet[[], None] | None = None
         self._carrier: Greenlet[[], None] | None = None
         self._hung_before = len(hung_calls())
@@ -256,9 +256,6 @@ class Runtime:
             self._session.writer.note(
                 "standstill", round(begin_ns / 1e9, 6), {"length_s": round(length_ns / 1e9, 6)}
             )
-
-    def _count_users(self) -> int:
-        return self.client.running_users()
 
     def _note_cpu_wait(self, wait: CpuWait) -> None:
         fields = {name: round(value, 6) for name, value in vars(wait).items() if name != "at_s"}

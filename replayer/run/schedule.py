@@ -63,11 +63,12 @@ SHORTEST_ROUND_NS = 2 * NS_PER_S  # chosen: two intervals of the timeline
 MOST_ROUNDS = 1_000  # as --rounds
 
 
-def default_rounds(targets: int, *, duet: bool = False) -> int:
-    """Return how many rounds are run when nothing is said."""
+def default_rounds(targets: int, *, duet: bool = False, is_judged: bool = False) -> int:
+    """Return how many rounds are run when nothing is said; a run may be held against another."""
     if duet:
         return ROUNDS_OF_DUET
-    return 1 if targets == 1 else ROUNDS_OF_SEVERAL
+    rounds = 1 if targets == 1 else ROUNDS_OF_SEVERAL
+    return max(rounds, CLAIM_ROUNDS) if is_judged else rounds
 
 
 def make_schedule(

@@ -207,7 +207,7 @@ class Performance:
         Raises:
             TraceError: A log cannot be read.
         """
-        begins = [int(records["start_ns"][0]) for log in self.logs if len(records := _read(log))]
+        begins = [int(each) for log in self.logs for each in _read(log, 1)["start_ns"]]
         return min(begins, default=None)
 
 
@@ -246,12 +246,14 @@ def _named(log: Path) -> Iterator[tuple[Path, re.Match[str]]]:
             yield path, match
 
 
-def _read(path: Path) -> NDArray[np.void]:
-    """Return the records of a log; one that a killed run left unfinished is not read."""
+def _read(path: Path, most: int = -1) -> NDArray[np.void]:
+    """Return the first records of a log, or all; one that a killed run left unfinished is not read.
+
+    Raises:
+        TraceError: It cannot be read.
+    """
     try:
-        content = path.read_bytes()
+        return np.fromfile(path, RECORD, most)
     except OSError as error:
         message = f"{path}: cannot be read: {error.strerror}"
         raise TraceError(message) from error
-    whole = len(content) - len(content) % RECORD.itemsize
-    return np.frombuffer(content[:whole], RECORD)

@@ -135,7 +135,7 @@ class RunForm:
         users = _read_users(_one(sent, "user_count"))
         cache = _pick(sent, "cache", REPLAY_CACHES)
         pace = cast("Pace", _pick(sent, "pace", list(REPLAY_PACES)))
-        checks = bool(sent.get("order")) and _pick(sent, "order", (CHECKED,)) == CHECKED
+        checks = _pick(sent, "order", ("", CHECKED)) == CHECKED
         trace = _pick(sent, "trace", traces)
         replay = ReplaySettings(trace=trace, pace=pace, check_order=checks)
         return replace(
@@ -194,10 +194,8 @@ class RunForm:
         name = _pick(sent, "baseline", [NO_BASELINE, *runs])
         if name == NO_BASELINE:
             return replace(beside, baseline=None)
-        kept = KeptRun(name, runs[name].absolute())
-        if beside.baseline is not None:
-            kept = replace(kept, tolerance=beside.baseline.tolerance)
-        return replace(beside, baseline=kept)
+        kept = beside.baseline or KeptRun(name, runs[name])
+        return replace(beside, baseline=replace(kept, name=name, path=runs[name].absolute()))
 
     def _chosen(self, sent: Mapping[str, Sequence[str]]) -> Choice:
         choices = {choice.name: choice for choice in self.choices}

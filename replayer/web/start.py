@@ -13,7 +13,6 @@ from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
 from replayer.plan.compile import compile_plan
 from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
-from replayer.report.claims import CLAIM_ROUNDS
 from replayer.run.options import Settings
 from replayer.run.prepared_run import chosen_targets
 from replayer.run.schedule import default_rounds
@@ -146,8 +145,8 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
 
 
 def _rounds(settings: Settings, targets: int) -> int:
-    least = 1 if settings.beside.baseline is None else CLAIM_ROUNDS
-    return settings.rounds or max(default_rounds(targets, duet=settings.duet), least)
+    is_judged = settings.beside.baseline is not None
+    return settings.rounds or default_rounds(targets, duet=settings.duet, is_judged=is_judged)
 
 
 def _foresee(

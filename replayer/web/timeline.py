@@ -215,6 +215,7 @@ def describe_lanes(shown: Shown, window: Window) -> dict[str, Any]:
         "to": to_ns,
         "threads": threads,
         "first": window.first_lane,
+        "most": MOST_LANES,
         "lanes": [
             {
                 "thread": thread,

@@ -14,7 +14,6 @@ const LEAST_NS = 1000;
 const WAIT_MS = 120; // chosen: the hand has stopped turning the wheel
 const CLICK = 4; // points that a pointer may move in a click
 const TURN = 400; // chosen: how far a wheel turns for a window of half the length
-const MOST_LANES = 40; // that the program describes at once
 const { base, make } = window.replayer;
 const $ = (id) => document.getElementById(id);
 const view = $("view");
@@ -132,8 +131,8 @@ const fetchLanes = async () => {
   if (answer === null || number !== asked) return;
   shown = answer;
   if (!(span.to > span.from)) span = { from: answer.from, to: answer.to };
-  if (answer.threads.length > MOST_LANES && !view.elements.lane.options.length) {
-    for (let at = 0; at < answer.threads.length; at += MOST_LANES)
+  if (answer.threads.length > answer.most && !view.elements.lane.options.length) {
+    for (let at = 0; at < answer.threads.length; at += answer.most)
       view.elements.lane.append(make("option", { value: at, textContent: answer.threads[at] }));
     $("more").hidden = false;
   }
@@ -215,7 +214,7 @@ const row = (call) => {
   button.setAttribute("aria-label", `show ${call.op} ${call.path} in the timeline`);
   button.onclick = () => {
     marked = call;
-    view.elements.lane.value = Math.floor(call.lane / MOST_LANES) * MOST_LANES;
+    view.elements.lane.value = call.lane - (call.lane % shown.most);
     const [begin, length] = [call.recorded[0], Math.max(call.recorded[1], 0)];
     const room = Math.max(length * 20, LEAST_NS * 20);
     show(begin - room, begin + length + room);

@@ -38,8 +38,10 @@ def test_a_run_has_measured_also_if_it_is_interrupted_just_when_all_is_written(
     writer = RunWriter(tmp_path / "run")
     writer.transaction("page", [1000] * 20)
     writer.write(make_run(status=status))
-    assert (ended(tmp_path / "run", code).measured is not None) is measured
+    run = ended(tmp_path / "run", code)
+    assert run.record is not None
+    assert run.counts(run.record) is measured
 
 
 def test_what_made_no_run_folder_has_not_measured(tmp_path: Path) -> None:
-    assert ended(tmp_path / "none", 0).measured is None
+    assert ended(tmp_path / "none", 0).record is None
