@@ -49,7 +49,9 @@ __all__ = [
     "trace_history",
     "trace_import",
     "trace_is_applicable",
+    "trace_names",
     "trace_open",
+    "trace_rewrite",
     "trace_statistics",
 ]
 
@@ -536,28 +538,22 @@ class Sandbox:
         Directories first, then files in parallel. Never overwrites: an existing file is the error
         EEXIST. Files are created O_EXCL, filled, given their mode and closed.
         """
-    def verify(self, plan: Plan, threads: int) -> Task:
-        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
+    def verify(self, plan: Plan, threads: int) -> Task: ...  # extra entries are mismatches, too
     def warm(self, plan: Plan, threads: int) -> Task: ...  # reads each file, stats every entry
     def evict(self, plan: Plan, threads: int) -> Task: ...  # fsync, posix_fadvise(DONTNEED)
-    def wipe(self, threads: int) -> Task:
-        """Remove everything inside but the marker (used between rounds and before a new layout)."""
-    def remove(self, threads: int) -> Task:
-        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
+    def wipe(self, threads: int) -> Task: ...  # removes everything inside but the marker
+    def remove(self, threads: int) -> Task: ...  # all and the folder; crosses no link and no mount
 
 def trace_check_order(trace: str, log: str) -> str:
     """Whether an event log (its directory) kept the order of its trace, as JSON.
 
-    ``performances``, ``events``, ``edges``, ``violated`` and ``first`` (violation, or null).
-    ValueError: it is no trace; OSError: the kernel.
+    ``performances``, ``events``, ``edges``, ``violated`` and ``first`` (null: none).
     """
 
 def make_quick_calls(count: int) -> None: ...  # that follow each other at once (OSError)
 def gap_cost(log: Path) -> tuple[int, int, int] | None: ...  # gaps; ns: untold, told
 def trace_formats() -> list[str]: ...  # names of those that logs can be imported from
-def trace_is_applicable(name: str, head: bytes) -> str:
-    """``yes``, ``no`` or ``need more`` of a format and a beginning; ValueError: (message, hint)."""
-
+def trace_is_applicable(name: str, head: bytes) -> str: ...  # ``yes``, ``no`` or ``need more``
 def trace_import(
     files: Sequence[str],
     target: str,
@@ -573,27 +569,31 @@ def trace_import(
 
 def trace_open(directory: str) -> str: ...  # trace.json, once it is checked; errors as above
 def trace_statistics(folder: str, request: str | None) -> str:
-    """What a trace, or the requests of one label in it, asks of a file system, as JSON.
-
-    ``events``, ``threads``, ``requests``, ``span_ns``; ``ops``: by op ``count``, ``errors`` (by
-    name) and ``bytes``; ``errors``, ``failing_lookups`` (ENOENT), ``fsyncs``, ``locks`` (taken),
-    ``bytes`` (``read``, ``written``); distinct ``paths`` by label, and as ``files``,
-    ``directories``, ``links``, ``others`` and ``missing``; ``own``: ``entries`` and ``bytes`` that
-    each user of a replay has for itself of the tree before; ``pauses``: ``calls_ns``,
-    ``pauses_ns`` and ``recorder_ns``; ``labels``: by label the number of ``requests``, their
-    ``events`` and the ``mean`` of these per request. Errors as ``trace_open``.
-    """
+    """What a trace, or the requests of one label in it, asks for, as JSON: see FORMAT.md."""
 
 def trace_history(folder: str, row: int, limit: int) -> str:
-    """Which events led to one, newest first, at most ``limit``: a JSON list.
-
-    Each has the columns of FORMAT.md, ``row``, ``error`` and ``why``: ``path``, ``parent`` (it
-    changed a directory above) or ``description`` (the same open file).
-    """
+    """Which events led to one, newest first: columns of FORMAT.md, ``row``, ``error``, ``why``."""
 
 def trace_events(folder: str) -> tuple[list[bytes], list[tuple[str, str]]]:
-    """Columns of all events, then path and label of each row of ``paths``; errors as above.
+    """Columns of all events, then path and label of each row of ``paths``.
 
     Thread (uint32), start and duration (int64, ns; -1: not known), op (uint8, a place in ``OPS``),
     path (int32, a row of ``paths``; -1: none) and result (int64), as this machine orders bytes.
     """
+
+def trace_names(
+    folder: str,
+) -> tuple[
+    list[bytes],  # paths, by row of ``paths``
+    list[tuple[int, bytes]],  # links of the tree: row of their path, what they say
+    list[tuple[int, int | None, bytes]],  # texts of events: op (in ``OPS``), row of their path
+    list[str],  # labels of requests
+    list[int],  # users and groups
+]: ...  # each once; errors as above
+def trace_rewrite(
+    folder: str,
+    target: str,
+    renamed: tuple[list[bytes], list[bytes], list[bytes], list[str], list[int]],
+    shift_ns: int,
+    document: str,
+) -> str: ...  # a new folder with other names, in the order of ``trace_names``; its trace.json

@@ -203,6 +203,15 @@ COMMANDS = {
                 replayer fit copy --target /srv
                 """,
         ),
+        "share": CommandHelp(
+            about="make a trace that can be given away, without its names",
+            examples=r"""
+                # what does a trace give away as it is?
+                replayer show wordpress/login --private
+                # a trace for others; the names of WordPress's own files stay
+                replayer share mysite -o public --keep-known wordpress
+                """,
+        ),
         "show": CommandHelp(
             about="show what a trace holds: calls, errors, files, requests",
             examples="""

@@ -12,6 +12,7 @@ from replayer.measure.units import format_bytes, format_count, format_many, form
 from replayer.report.replay import ADVICE, NOTED_SHARE, format_counts
 from replayer.report.style import Style, fold
 from replayer.trace.reading import Pauses, believed, count_trace, load_trace
+from replayer.trace.sharing import private_parts
 from replayer.trace.shipped import find_trace
 
 COLUMN = 15
@@ -28,18 +29,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TRACE",
         help="a trace folder, or the name of a shipped trace such as wordpress/front-warm",
     )
+    parser.add_argument(
+        "--private",
+        action="store_true",
+        help="show what it gives away of the machine and the site that it was recorded on",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the trace's checksums and show it."""
     folder = find_trace(arguments.trace, Path.cwd())
+    if arguments.private:
+        return _show_private(folder, as_json=arguments.json)
     trace, pauses = load_trace(folder), count_trace(folder, None).pauses
     if arguments.json:
         print(json.dumps({**trace, "pauses": asdict(pauses)}, indent=2))
         return 0
     with believed(folder):
         lines = [*render_trace(trace, pauses, arguments.trace)]
+    print("\n".join(fold(lines, Style.of(sys.stdout))))
+    return 0
+
+
+def _show_private(folder: Path, *, as_json: bool) -> int:
+    found = private_parts(folder).kinds
+    if as_json:
+        print(
+            json.dumps(
+                {kind: {"count": count, "some": some} for kind, (count, some) in found.items()}
+            )
+        )
+        return 0
+    lines = []
+    for kind, (count, some) in found.items():
+        more = f", and {format_count(count - len(some))} more" if count > len(some) else ""
+        lines += [f"{kind}: {', '.join(some)}{more}"]
+    lines += ["", "hint: replayer share makes a trace without them"]
     print("\n".join(fold(lines, Style.of(sys.stdout))))
     return 0
 

@@ -403,6 +403,15 @@ def _load_archive(
     return load_tar(path)
 
 
+def load_known(name: str) -> tuple[Entry, ...]:
+    """Return a list of files that comes with the program.
+
+    Raises:
+        ScenarioError: It cannot be read.
+    """
+    return load_manifest(_find_manifest(name, shipped_folder(), name))
+
+
 def _find_manifest(name: str, folder: Path, place: str) -> Path:
     if "/" in name or name.endswith(MANIFEST_ENDINGS):
         path = folder / Path(name).expanduser()

@@ -43,7 +43,7 @@ def load_trace(folder: Path) -> dict[str, Any]:
 def load_statistics(folder: Path, request: str | None = None) -> dict[str, Any]:
     """Count what a trace, or the requests of one label in it, asks of a file system.
 
-    ``replayer/_native.pyi`` names the keys.
+    ``FORMAT.md`` names the keys.
 
     Raises:
         TraceError: It is no trace, is damaged, or has no request of this label.

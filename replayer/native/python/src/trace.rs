@@ -5,8 +5,8 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use replayer_trace::{
-    Applicability, Request, Trace, event_columns, format_names, history, import, is_applicable,
-    statistics,
+    Applicability, NewNames, Request, Trace, event_columns, format_names, history, import,
+    is_applicable, names, rewrite, statistics,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -168,6 +168,79 @@ fn bytes<'py, T: Copy, const SIZE: usize>(
     PyBytes::new(py, &all)
 }
 
+/// Paths; links of the tree with the rows of their paths; texts of events with their op and the row of their path; labels
+/// of requests; owners.
+type Named<'py> = (
+    Vec<Bound<'py, PyBytes>>,
+    Vec<(u32, Bound<'py, PyBytes>)>,
+    Vec<(u8, Option<u32>, Bound<'py, PyBytes>)>,
+    Vec<String>,
+    Vec<i64>,
+);
+
+/// Tell all that a trace names, each name once.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_names(py: Python<'_>, folder: PathBuf) -> PyResult<Named<'_>> {
+    let found = py.detach(|| names(&folder)).map_err(of_trace)?;
+    let of = |name: &[u8]| PyBytes::new(py, name);
+    Ok((
+        found.paths.iter().map(|path| of(path)).collect(),
+        found
+            .links
+            .iter()
+            .map(|(row, link)| (*row, of(link)))
+            .collect(),
+        found
+            .texts
+            .iter()
+            .map(|(op, path, text)| (*op, *path, of(text)))
+            .collect(),
+        found.labels,
+        found.owners,
+    ))
+}
+
+/// New paths, links, texts, labels and owners, in the order in which `trace_names` tells the old ones.
+type Renamed = (
+    Vec<Vec<u8>>,
+    Vec<Vec<u8>>,
+    Vec<Vec<u8>>,
+    Vec<String>,
+    Vec<i64>,
+);
+
+/// Write a trace with other names into a new folder. Returns the text of its trace.json.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_rewrite(
+    py: Python<'_>,
+    folder: PathBuf,
+    target: PathBuf,
+    renamed: Renamed,
+    shift_ns: i64,
+    document: String,
+) -> PyResult<String> {
+    let (paths, links, texts, labels, owners) = renamed;
+    let new = NewNames {
+        paths,
+        links,
+        texts,
+        labels,
+        owners,
+        shift_ns,
+        document,
+    };
+    py.detach(|| rewrite(&folder, &target, &names(&folder)?, &new))
+        .map_err(of_trace)
+}
+
 /// Put the functions into a module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
@@ -176,5 +249,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
     module.add_function(wrap_pyfunction!(trace_events, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_names, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_rewrite, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)
 }

@@ -99,8 +99,14 @@ pub(crate) fn write(
     document.insert("writer".to_owned(), json!(writer));
     document.insert("origin".to_owned(), describe_origin(origin));
     document.extend(write_tables(directory, tracker, origin, &needed)?);
-    document.insert("tables".to_owned(), checksums(directory)?);
-    let document = Value::Object(document);
+    seal_folder(directory, Value::Object(document))
+}
+
+/// Write trace.json with the checksums of what is there, and README.md. Returns the text of trace.json.
+pub(crate) fn seal_folder(directory: &Path, mut document: Value) -> Result<String, TraceError> {
+    if let Some(map) = document.as_object_mut() {
+        map.insert("tables".to_owned(), checksums(directory)?);
+    }
     let text = seal(&document);
     let place = directory.join("trace.json");
     fs::write(&place, &text).map_err(TraceError::io(&place))?;

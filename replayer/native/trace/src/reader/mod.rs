@@ -5,6 +5,7 @@ pub(crate) mod integrity;
 
 use crate::error::TraceError;
 use crate::reader::events::{EventRows, Times};
+use crate::tables::column::Spec;
 use crate::tables::document_checksum;
 use crate::tables::read::{OpenTable, Rows};
 use crate::tables::schema::{self, NamedPath, RequestPiece, RowCounts, TreeEntry};
@@ -152,6 +153,11 @@ impl TraceTables {
     pub fn names(&self) -> Result<EventRows, TraceError> {
         let rows = self.events.rows(self.times.specs(), NAMES)?;
         Ok(EventRows::over(rows, self.times.clone(), self.counts))
+    }
+
+    /// The columns of the events.
+    pub(crate) fn event_specs(&self) -> &'static [Spec] {
+        self.times.specs()
     }
 
     /// The first row of each row group of the events, and behind them the number of events.
