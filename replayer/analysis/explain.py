@@ -8,8 +8,10 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+from replayer.analysis.nfs_requests import Asked, find_asked
 from replayer.analysis.slots import TIMES, Slots
 from replayer.measure.hlog import Key
+from replayer.measure.mountstats import Requests, added_up
 from replayer.measure.record import Event, RunRecord
 from replayer.measure.summary import WAITS
 from replayer.measure.timeline import Seconds
@@ -67,6 +69,8 @@ class Explanation:
     """How long these seconds are together."""
     stood_still_s: float
     """For how long the client that stood still longest did so as a whole."""
+    requests: Requests
+    """Of the NFS mounts, in the seconds whose middle lies in it."""
 
 
 def cut_windows(slots: Slots) -> list[Window]:
@@ -93,6 +97,7 @@ def explain(record: RunRecord, target: int, windows: Sequence[Window]) -> list[E
     usual = {op: _mean(own) for op, own in _by_op(timed).items()}
     own_events = [event for event in record.events if event.get("target") == target]
     slow, hung = _slow_calls(own_events), _hung_calls(own_events)
+    asked = [*find_asked(record, target)]
     return [
         Explanation(
             window,
@@ -102,6 +107,7 @@ def explain(record: RunRecord, target: int, windows: Sequence[Window]) -> list[E
             _errors(parts, window),
             *_cpu_waits(record.events, window),
             _stood_still_s(record.events, window),
+            _requests(asked, window),
         )
         for window in windows
     ]
@@ -183,6 +189,15 @@ def _overlap_s(event: Event, window: Window, *, is_end: bool = False) -> float:
     at_s, length_s = _number(event, "t_s"), _number(event, "length_s")
     begin_s = at_s - length_s if is_end else at_s
     return max(min(begin_s + length_s, window[1]) - max(begin_s, window[0]), 0.0)
+
+
+def _requests(asked: Sequence[Asked], window: Window) -> Requests:
+    """Return what was asked in a window; of a whole phase nobody knows when it was asked."""
+    return added_up(
+        each.requests
+        for each in asked
+        if each.length_s and window[0] <= each.end_s - each.length_s / 2 < window[1]
+    )
 
 
 def _slow_calls(events: Sequence[Event]) -> list[tuple[float, Call]]:

@@ -13,7 +13,7 @@ from replayer.measure.facts import Frozen
 from replayer.measure.mountinfo import MOUNTSTATS, load_mountstats
 
 NFS_EVENT = "nfs requests"
-"""The kind of the events in which a run folder keeps them, one for each measured phase."""
+"""The kind of the events in which a run folder keeps them, for each second of measured phases."""
 _FIELDS = 8
 
 

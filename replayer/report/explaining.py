@@ -1,8 +1,10 @@
 """Explanations of moments in words, for reports and for the page."""
 
 from collections.abc import Iterator
+from itertools import starmap
 
 from replayer.analysis.explain import Call, Explanation, OpShare
+from replayer.measure.mountstats import RequestCounts
 from replayer.measure.units import (
     format_count,
     format_many,
@@ -11,6 +13,8 @@ from replayer.measure.units import (
     format_times,
 )
 
+MOST_KINDS = 3  # chosen: what a person reads
+MS = 1e6
 UNUSUAL = 1.5  # chosen: what is less is hardly seen in a chart
 
 
@@ -36,6 +40,9 @@ def lines_of(found: Explanation) -> Iterator[str]:
         told = ", ".join(f"{format_count(count)} {name}" for name, count in found.errors.items())
         yield f"errors: {told}"
     yield from map(_share, found.ops)
+    if found.requests:
+        kinds = sorted(found.requests.items(), key=lambda item: -item[1].round_trip_ms)
+        yield f"NFS requests: {'; '.join(starmap(_request, kinds[:MOST_KINDS]))}"
     if found.slowest:
         yield f"slowest: {'; '.join(map(_call, found.slowest))}"
     if not (found.ops or found.errors or found.hung):
@@ -49,6 +56,12 @@ def _share(found: OpShare) -> str:
         f"{found.op}: {format_share(found.share)} of the time in calls, "
         f"{format_many(found.count, 'call')} of {format_time_ns(found.mean_ns)} on average{beyond}"
     )
+
+
+def _request(kind: str, found: RequestCounts) -> str:
+    mean_ns, again = found.execute_ms * MS / found.count, found.transmissions - found.count
+    told = f"{format_count(found.count)} {kind} of {format_time_ns(mean_ns)}"
+    return f"{told}, {format_count(again)} sent again" if again else told
 
 
 def _call(found: Call) -> str:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from pydantic import TypeAdapter, ValidationError
-
-from replayer.measure.mountstats import NFS_EVENT, RequestCounts, added_up
+from replayer.analysis.nfs_requests import find_asked
+from replayer.measure.mountstats import RequestCounts, added_up
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import Summary
 from replayer.measure.units import format_count, format_number, format_share, format_time_ns
@@ -15,42 +14,15 @@ _NAMES = frozenset({"GETATTR", "ACCESS", "LOOKUP"})
 """What caches of names and attributes save."""
 _MANY = 0.5  # chosen: from this share on, nothing else would save as much
 _MS = 1e6
-_Kinds = TypeAdapter(dict[str, RequestCounts])
 
 
 def find_server_requests(record: RunRecord, summary: Summary) -> Iterator[ServerRequests]:
     """Yield what each NFS target's mounts asked, as the run folder tells."""
     for target in summary.targets:
-        own = [*_told(record, target.index)]
+        own = [each.requests for each in find_asked(record, target.index)]
         transactions = sum(found.count for found in target.overall.transactions)
         if own and transactions:
             yield _of_target(target.name, dict(added_up(own)), transactions)
-
-
-def _told(record: RunRecord, target: int) -> Iterator[dict[str, RequestCounts]]:
-    """Yield what was asked in each measured phase, once for each mount.
-
-    Workers on one machine share its mounts, and each of them reads the counters of all.
-    """
-    seen: dict[object, object] = {
-        client.number: (client.machine.host, client.paths[target]) for client in record.run.clients
-    }
-    told = set()
-    for event in record.events:
-        if event.get("kind") != NFS_EVENT or event.get("target") != target:
-            continue
-        phase = (event.get("round"), seen.get(event.get("client")))
-        found = _read(event.get("requests"))
-        if found is not None and phase not in told:
-            told.add(phase)
-            yield found
-
-
-def _read(told: object) -> dict[str, RequestCounts] | None:
-    try:
-        return _Kinds.validate_python(told)
-    except ValidationError:
-        return None
 
 
 def _of_target(name: str, kinds: dict[str, RequestCounts], transactions: int) -> ServerRequests:

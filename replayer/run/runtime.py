@@ -4,7 +4,7 @@ A controller leads it: the one of this process, or that of a master on another m
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,11 +14,12 @@ from gevent import Greenlet
 from replayer._native import Stuck
 from replayer.errors import ReplayerError
 from replayer.measure.health import Health
-from replayer.measure.mountstats import NFS_EVENT, Requests, read_requests, since
+from replayer.measure.mountstats import NFS_EVENT
 from replayer.run.client_health import ClientHealth, CpuWait, CpuWaits, Standstill
 from replayer.run.controller import POLL_S, LoadClient
 from replayer.run.doorbell import Doorbell, Mailbox, ResultPump
 from replayer.run.ledger import Ledger, is_transaction
+from replayer.run.nfs_requests import NfsRequests
 from replayer.run.prepared_run import PreparedRun
 from replayer.run.progress import Hang
 from replayer.run.schedule import ScheduledSegment
@@ -53,8 +54,7 @@ class EngineClient(LoadClient):
         self._gauge = gauge
         self._pump: ResultPump | None = None
         self._segment: ScheduledSegment | None = None
-        self._requests: dict[int, Requests] = {}
-        """By target, in a measured phase."""
+        self._requests = NfsRequests(self._nfs_mounts, session.engine.now_ns, self._note_requests)
 
     def follow(self, pump: ResultPump) -> None:
         """Hear of intervals from a result pump."""
@@ -106,28 +106,18 @@ class EngineClient(LoadClient):
     def open_gauge(self) -> None:
         """A measured phase begins."""
         segment = self._segment
-        targets = () if segment is None else segment.targets
-        self._requests = {each: read_requests(self._nfs_mounts(each)) for each in targets}
+        if segment is not None:
+            self._requests.open(segment.targets, segment.round)
         self._gauge.open(is_beside=segment is not None and segment.target in self._beside)
 
     def close_gauge(self) -> None:
         """It has ended."""
         self._gauge.close()
-        requests, self._requests, segment = self._requests, {}, self._segment
-        if segment is not None:
-            for target, before in requests.items():
-                self._note_requests(target, segment.round, before)
+        self._requests.close()
 
-    def _note_requests(self, target: int, turn: int, before: Requests) -> None:
-        asked = since(before, read_requests(self._nfs_mounts(target)))
-        if asked:
-            told: dict[str, JsonValue] = {
-                "target": target,
-                "round": turn,
-                "requests": {kind: counts.model_dump() for kind, counts in asked.items()},
-            }
-            with suppress(ReplayerError):  # the times that were measured are kept without it
-                self._session.writer.note(NFS_EVENT, self._session.engine.now_ns() / 1e9, told)
+    def _note_requests(self, at_s: float, fields: Mapping[str, "JsonValue"]) -> None:
+        with suppress(ReplayerError):  # the times that were measured are kept without it
+            self._session.writer.note(NFS_EVENT, at_s, fields)
 
     def _nfs_mounts(self, target: int) -> Sequence[str]:
         """Return where the NFS mounts of a target are mounted."""

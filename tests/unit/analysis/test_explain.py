@@ -64,6 +64,18 @@ def test_a_moment_is_told_in_words(record: RunRecord) -> None:
     ]
 
 
+def test_what_nfs_mounts_were_asked_in_a_moment_is_told(record: RunRecord) -> None:
+    kinds = {
+        "GETATTR": {"count": 4, "transmissions": 4, "round_trip_ms": 8, "execute_ms": 10},
+        "WRITE": {"count": 2, "transmissions": 3, "round_trip_ms": 60, "execute_ms": 100},
+    }
+    event = {"kind": "nfs requests", "target": 0, "round": 0, "length_s": 1.0, "requests": kinds}
+    events = [{**event, "t_s": second + 1.1} for second in range(3, 6)]
+    (moment,) = explain(replace(record, events=tuple(events)), 0, [(4.0, 5.0)])
+    (line,) = (line for line in lines_of(moment) if line.startswith("NFS"))
+    assert line == "NFS requests: 2 WRITE of 50.0 ms, 1 sent again; 4 GETATTR of 2.50 ms"
+
+
 def test_a_moment_without_a_call_says_so(record: RunRecord) -> None:
     (moment,) = explain(replace(record, events=()), 0, [(20.0, 30.0)])
     assert [*lines_of(moment)] == ["no call ended"]

@@ -3,10 +3,11 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
+import gevent
 import pytest
 
 from replayer.measure.mountstats import NFS_EVENT, RequestCounts
-from replayer.run import runtime
+from replayer.run import nfs_requests
 from replayer.run.runtime import EngineClient
 from replayer.run.schedule import ScheduledSegment, make_schedule
 
@@ -34,7 +35,7 @@ def kept() -> Kept:
 def client(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> EngineClient:
     made = iter(range(100, 200, 7))
     counted = lambda points: {"GETATTR": RequestCounts(count=next(made))} if points else {}  # noqa: E731
-    monkeypatch.setattr(runtime, "read_requests", counted)
+    monkeypatch.setattr(nfs_requests, "read_requests", counted)
     engine = SimpleNamespace(begin_segment=lambda *_, **__: None, now_ns=lambda: 10**9)
     request = SimpleNamespace(spawner=None)
     session = SimpleNamespace(engine=engine, request=request, writer=kept, target_dirs=())
@@ -58,6 +59,21 @@ def test_a_measured_phase_has_the_requests_of_its_time(
     assert kind == NFS_EVENT
     assert (fields["target"], fields["round"]) == (0, 0)
     assert fields["requests"]["GETATTR"]["count"] == 7
+
+
+def test_each_second_of_a_phase_has_its_own(
+    client: EngineClient, kept: Kept, segment: ScheduledSegment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nfs_requests, "SECOND_S", 0.001)
+    client.begin(segment, 0)
+    client.open_gauge()
+    while len(kept.events) < 3:
+        gevent.sleep(0.001)
+    client.close_gauge()
+    assert [fields["requests"]["GETATTR"]["count"] for _, fields in kept.events[:3]] == [7, 7, 7]
+    many = len(kept.events)
+    gevent.sleep(0.01)
+    assert len(kept.events) == many
 
 
 def test_a_segment_that_ends_before_it_is_measured_has_none(
