@@ -13,7 +13,7 @@ readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace openssl)
 readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime)
 readonly SHELLS=(zsh fish man-db mandoc groff)
 readonly EMULATION=(qemu-system-x86 busybox-static)
-readonly BROWSER=chromium # of Debian
+readonly BROWSERS=(chromium firefox-esr) # of Debian
 readonly MINIMUM_RUST=88 # as in Cargo.toml
 readonly LATEST_RUST=95 # that the code was linted with: newer ones know more lints, and building alone does not mind
 
@@ -42,7 +42,10 @@ install_packages() {
     install_if_there "${MOUNTS[@]}"
     install_if_there "${SHELLS[@]}"
     install_if_there "${EMULATION[@]}"
-    command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
+    local browser
+    for browser in "${BROWSERS[@]}"; do
+        command -v "$browser" >/dev/null || install_debian "$browser" || say "no $browser: the tests that need it are skipped"
+    done
 }
 
 install_if_there() {

@@ -39,6 +39,10 @@ def add_capacities(blueprint: Blueprint, control: RunControl) -> None:
     def search() -> Response:
         return answer_order(control, control.start_search)
 
+    @blueprint.route("/baseline", methods=["POST"])
+    def measure_baseline() -> Response:
+        return answer_order(control, control.start_baseline)
+
     @blueprint.route("/capacities/stop", methods=["POST"])
     def end_search() -> Response:
         searches.stop()

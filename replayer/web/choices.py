@@ -4,8 +4,8 @@ Their names are known at once; what they are is read when the page asks, in a th
 of files of a large one take a second.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.units import NS_PER_S
 from replayer.run.options import VERIFY, Settings
 from replayer.scenario.loading import load_scenario
+from replayer.scenario.model import Scenario
 from replayer.scenario.shipped import shipped_scenarios
 
 
@@ -39,6 +40,8 @@ class Facts:
     spawn_rate: float
     """Of its own ramp-up."""
     transactions: tuple[str, ...] = ()
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    """What the page may change of it, by its name for ``--set``, and what the scenario says."""
 
 
 def offered(settings: Settings, more: Sequence[str]) -> Iterator[Choice]:
@@ -71,6 +74,7 @@ def _changes_of(settings: Settings, source: str) -> tuple[str, ...]:
     return tuple(change for change in settings.changes if change == VERIFY)
 
 
+@cache
 def read_facts(choice: Choice) -> Facts:
     """Read what a scenario is.
 
@@ -87,7 +91,15 @@ def read_facts(choice: Choice) -> Facts:
         users=users,
         spawn_rate=round(users / seconds, 3) if seconds else float(users),
         transactions=tuple(scenario.transactions),
+        numbers=_numbers_of(scenario),
     )
+
+
+def _numbers_of(scenario: Scenario) -> dict[str, str]:
+    """Return the shares of its transactions and the numbers of its files."""
+    shares = {f"mix.{name}": f"{weight:g}" for name, weight in scenario.mix.items()}
+    sets = scenario.datasets.items()
+    return shares | {f"datasets.{name}.files": f"{each.files}" for name, each in sets if each.files}
 
 
 @cache

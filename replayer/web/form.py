@@ -4,7 +4,7 @@ Scenarios and targets are fixed when the process starts, and are sent by name: n
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from replayer.run.targets import parse_targets
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import read_duration, wrong_run_time
 from replayer.verdict.threshold import parse_threshold
-from replayer.web.choices import Choice
+from replayer.web.choices import Choice, read_facts
 
 MOST_DIGITS = 18
 """Chosen: what the kernel counts has no more."""
@@ -114,7 +114,8 @@ class RunForm:
             ForeignError: It is not what the form shows.
             ReplayerError: A number or a time is wrong.
         """
-        _refuse_foreign(sent, LOCUSTS | OURS)
+        numbers = [name for name in sent if "." in name]
+        _refuse_foreign(sent, LOCUSTS | OURS | {*numbers})
         _refuse_change(sent, "host", self.host)
         _refuse_change(sent, "profile", "")
         return replace(
@@ -172,12 +173,22 @@ class RunForm:
             *(() if budget_s is None else (f"--budget={budget_s}s",)),
         ]
 
+    def read_fio(self, sent: Mapping[str, Sequence[str]]) -> list[str]:
+        """Return the words of the raw baseline that was ordered.
+
+        Raises:
+            ForeignError: It is not what the page shows.
+            ReplayerError: It names no target.
+        """
+        _refuse_foreign(sent, frozenset({"targets"}))
+        return ["baseline", *(f"--target={word}" for word in self._targets(sent)), "--yes"]
+
     def _settings(self, sent: Mapping[str, Sequence[str]]) -> Settings:
         chosen = self._chosen(sent)
         cache = _pick(sent, "cache", CACHES)
         pace = _pick(sent, "pace", self._paces())
         settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
-        changes: tuple[str, ...] = (*PACES[pace], *_read_knobs(sent))
+        changes: tuple[str, ...] = (*PACES[pace], *_read_knobs(sent), *_read_numbers(sent, chosen))
         if chosen.source is None and changes:
             raise ReplayerError("think and rate: are for scenarios, not for a locustfile")
         return replace(
@@ -304,6 +315,19 @@ def _read_knobs(sent: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         written = f"{number:.6f}".rstrip("0").rstrip(".")
         return (*waits, f"arrivals={{rate: {written}/s, process: poisson}}")
     return ()
+
+
+def _read_numbers(sent: Mapping[str, Sequence[str]], chosen: Choice) -> Iterator[str]:
+    """Yield the changes to a scenario's own numbers. As they are numbers, none names a path."""
+    for name, (text, *_) in sent.items():
+        if "." not in name or not text.strip():
+            continue
+        if name not in read_facts(chosen).numbers:
+            raise ForeignError(f"{name}: unknown field")
+        number = whole_number(text.strip())
+        if number is None:
+            raise ReplayerError(f"{name} must be a whole number, got {text!r}")
+        yield f"{name}={number}"
 
 
 def _read_users(text: str) -> int:

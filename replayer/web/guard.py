@@ -26,7 +26,7 @@ WRITING = frozenset(
     {
         *("locust.swarm", "locust.stop", "locust.reset_stats"),
         *("replayer.login", "replayer.logout", "replayer.replay"),
-        *("replayer.search", "replayer.end_search", "replayer.check"),
+        *("replayer.search", "replayer.end_search", "replayer.check", "replayer.measure_baseline"),
         *("replayer.remove_runs", "replayer.keep_run", "replayer.forget_run"),
     }
 )
@@ -119,7 +119,9 @@ def _judge(guard: Guard) -> tuple[Response, int] | None:
 
 
 def _protect(response: Response) -> Response:
-    shown = request.endpoint in REPORTS and response.status_code == HTTPStatus.OK
+    # Of a page that it has, a browser takes the headers anew.
+    is_there = response.status_code in {HTTPStatus.OK, HTTPStatus.NOT_MODIFIED}
+    shown = request.endpoint in REPORTS and is_there
     response.headers["Content-Security-Policy"] = SANDBOX if shown else _policy()
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "same-origin"

@@ -123,7 +123,7 @@ def describe_now(control: RunControl) -> dict[str, Any]:
         "outlook": target_warnings,
         "ordered": None if order is None else order.name,
         "refused": None if refused is None else {"message": str(refused), "hint": refused.hint},
-        "search": search.scenario if search is not None and control.searches.goes_on else None,
+        "search": search.about if search is not None and control.searches.goes_on else None,
     }
 
 

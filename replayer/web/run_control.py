@@ -260,9 +260,7 @@ class RunControl:
         if self.goes_on:
             message = "a run is active; only one run at a time is possible"
             raise ReplayerError(message, hint="stop it first")
-        if self.searches.goes_on:
-            message = "a search for capacities is active, and a run would disturb it"
-            raise ReplayerError(message, hint="stop it first")
+        self.searches.refuse()
         spawner, targets = self._host.new_spawner(), chosen_targets(settings)
         interruption = Interruption()
         if not self._host.has_targets:  # where they are is each worker's own matter
@@ -305,15 +303,27 @@ class RunControl:
         Raises:
             ReplayerError: A run or a search goes on, or this one cannot be meant.
         """
-        if not self.can_search:
-            message = "capacities cannot be searched for from this page"
-            raise ReplayerError(message, hint="use replayer capacity --target NAME=PATH")
         words = self.form.read_search(sent)
+        self._start_command(words, f"the capacity for {words[1]}")
+
+    def start_baseline(self, sent: Mapping[str, Sequence[str]]) -> None:
+        """Start a raw baseline with fio, as a run of its own.
+
+        Raises:
+            ReplayerError: A run or a search goes on, or this one cannot be meant.
+        """
+        words = self.form.read_fio(sent)
+        self._start_command(words, "the raw baseline", self.form.runs)
+
+    def _start_command(self, words: Sequence[str], about: str, home: Path | None = None) -> None:
+        if not self.can_search:
+            message = f"{about} cannot be measured from this page"
+            raise ReplayerError(message, hint=f"use replayer {words[0]} --target NAME=PATH")
         if self.goes_on:
-            message = "a run is active, and would disturb a search"
+            message = f"a run is active, and would disturb {about}"
             raise ReplayerError(message, hint="stop it first")
         self.refused = None
-        self.searches.start(words)
+        self.searches.start(words, about, home)
 
     @property
     def can_search(self) -> bool:

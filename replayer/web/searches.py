@@ -1,6 +1,7 @@
-"""Searches for capacities: each is ``replayer capacity`` in a process of its own, one at a time.
+"""Searches for capacities, and raw baselines: each in a process of its own, one at a time.
 
-What is known so far stands in the folder of the search, as a document and as a page.
+What a search knows so far stands in its folder, as a document and as a page. A baseline is a run
+among the others.
 """
 
 import json
@@ -40,10 +41,11 @@ def folder_of(form: RunForm) -> Path:
 
 @dataclass
 class Search:
-    """A search that goes on, or has ended."""
+    """A search or a baseline that goes on, or has ended."""
 
     run: OwnRun
-    scenario: str
+    about: str
+    """What it looks for."""
     asked_to_end: int = 0
     """How often somebody has."""
 
@@ -71,7 +73,8 @@ class Search:
         failure, hint = ("", "") if code is None or code in ENDED else split_failure(said)
         return {
             "name": self.run.folder.name,
-            "scenario": self.scenario,
+            "about": self.about,
+            "is_run": (self.run.folder / "run.json").exists(),
             "goes_on": code is None,
             "is_ending": self.asked_to_end > 0,
             "failure": failure if code in ENDED or code is None else failure or f"exit code {code}",
@@ -82,7 +85,7 @@ class Search:
 
 
 class Searches:
-    """Starts and ends searches."""
+    """Starts and ends searches and baselines."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,22 +96,31 @@ class Searches:
         """Whether one does."""
         return self.latest is not None and self.latest.code is None
 
-    def start(self, words: Sequence[str]) -> None:
-        """Start one: ``capacity``, the scenario, and options.
+    def refuse(self) -> None:
+        """Refuse what would disturb the one that goes on.
+
+        Raises:
+            ReplayerError: One does.
+        """
+        if self.latest is not None and self.goes_on:
+            message = f"{self.latest.about} is being measured, and this would disturb it"
+            raise ReplayerError(message, hint="stop it first")
+
+    def start(self, words: Sequence[str], about: str, home: Path | None = None) -> None:
+        """Start a command with a folder among the searches, or in another place.
 
         Raises:
             ReplayerError: One goes on, or its folder cannot be made.
         """
-        if self.goes_on:
-            message = "a search is active; only one at a time is possible"
-            raise ReplayerError(message, hint="stop it first")
-        folder = self.folder / time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+        self.refuse()
+        name = f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{words[0]}"
+        folder = (home or self.folder) / name
         try:
             run = start_heard(words, folder)
         except OSError as error:
             message = f"{folder}: cannot be written: {error.strerror or error}"
             raise ReplayerError(message) from error
-        self.latest = Search(run, words[1])
+        self.latest = Search(run, about)
 
     def stop(self) -> None:
         """Ask the one that goes on to end; what is known so far is kept."""

@@ -11,15 +11,14 @@ from replayer.errors import ReplayerError
 from replayer.measure.facts import MountFacts, collect_facts
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.units import NS_PER_S, format_about, format_bytes, format_many, format_time_ns
-from replayer.plan.compile import compile_plan
 from replayer.plan.summary import PlanSummary, TransactionExpectation, describe_plan
 from replayer.run.options import Settings
 from replayer.run.prepared_run import chosen_targets
+from replayer.run.results import check_thresholds
 from replayer.run.schedule import default_rounds
 from replayer.run.targets import DEFAULT_FOLDER, NamedTarget
 from replayer.run.threads import call_in_thread, call_within
-from replayer.scenario.loading import load_scenario
-from replayer.verdict.threshold import Names, check_names, parse_threshold
+from replayer.run.workload import make_workload
 from replayer.web.form import CACHES, NO_BASELINE
 from replayer.web.run_control import RunControl, with_hint
 
@@ -131,17 +130,12 @@ def foresee(settings: Settings) -> list[tuple[str, str]]:
     """
     if settings.scenario is None:
         return [("does", "the tasks of the locustfile")]
-    scenario = load_scenario(settings.scenario, settings.changes)
-    summary = describe_plan(compile_plan(scenario, users=settings.users, seed=settings.seed))
     targets = chosen_targets(settings)
-    limits = [parse_threshold(text, "limits") for text in settings.thresholds]
-    names = Names(tuple(each.name for each in targets), tuple(scenario.transactions), summary.ops)
-    check_names(limits, names)
-    duration_ns = scenario.duration_ns
-    if settings.run_time_s is not None:
-        duration_ns = settings.run_time_s * NS_PER_S
+    rounds = _rounds(settings, len(targets))
+    workload = make_workload(settings, rounds)
+    check_thresholds(workload, targets, workload.plan.transactions)
     in_turn = 1 if settings.duet else len(targets)
-    return [*_foresee(summary, duration_ns, in_turn, _rounds(settings, len(targets)))]
+    return [*_foresee(describe_plan(workload.plan), workload.duration_ns, in_turn, rounds)]
 
 
 def _rounds(settings: Settings, targets: int) -> int:

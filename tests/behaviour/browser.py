@@ -30,8 +30,70 @@ def find_chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-class Page:
-    """One tab."""
+class Driven:
+    """A tab of any browser, and what a person does in it."""
+
+    complaints: list[str]
+    """What the browser said was wrong."""
+    asked: set[str]
+    """The addresses that were loaded."""
+
+    def run(self, script: str) -> Any:  # noqa: ANN401 - JSON
+        """Run a script and return what it gives."""
+        raise NotImplementedError
+
+    def open(self, url: str) -> None:
+        """Go to a page and wait until it is complete."""
+        raise NotImplementedError
+
+    def look(self, width: int, scheme: str) -> None:
+        """Have another width, and light or dark."""
+        raise NotImplementedError
+
+    def until(self, script: str, limit_s: float = LIMIT_S) -> Any:  # noqa: ANN401 - JSON
+        """Wait until a script gives something that is true, and return it."""
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                found = self.run(script)
+            except AssertionError:  # the page is being exchanged for another
+                found = None
+            if found:
+                return found
+            assert time.monotonic() < deadline, (
+                f"not so within {limit_s} s: {script}\n{self.text()}"
+            )
+            time.sleep(0.1)
+
+    def text(self) -> str:
+        """Return what can be read on the page."""
+        return str(self.run("document.body.innerText"))
+
+    def press(self, label: str) -> None:
+        """Press the button or link that bears a label, once it can be seen."""
+        found = (
+            "[...document.querySelectorAll('button, a, [role=tab], label')]"
+            ".filter(each => each.getClientRects().length)"
+            f".find(each => each.innerText.trim().toLowerCase() == {json.dumps(label.lower())})"
+        )
+        self.until(f"!!{found}")
+        self.run(f"{found}.click()")
+
+    def write(self, name: str, text: str) -> None:
+        """Write into a field of a form as a person does, so that its script hears of it."""
+        self.run(
+            f"""(() => {{
+              const field = document.querySelector('[name="{name}"]');
+              const kind = Object.getPrototypeOf(field);
+              Object.getOwnPropertyDescriptor(kind, "value").set.call(field, {json.dumps(text)});
+              for (const event of ["input", "change"])
+                field.dispatchEvent(new Event(event, {{ bubbles: true }}));
+            }})()"""
+        )
+
+
+class Page(Driven):
+    """A tab of Chromium."""
 
     def __init__(self, address: str) -> None:
         self._socket = websocket.create_connection(address, timeout=LIMIT_S)
@@ -82,47 +144,6 @@ class Page:
         )
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
-
-    def until(self, script: str, limit_s: float = LIMIT_S) -> Any:  # noqa: ANN401 - JSON
-        """Wait until a script gives something that is true, and return it."""
-        deadline = time.monotonic() + limit_s
-        while True:
-            try:
-                found = self.run(script)
-            except AssertionError:  # the page is being exchanged for another
-                found = None
-            if found:
-                return found
-            assert time.monotonic() < deadline, (
-                f"not so within {limit_s} s: {script}\n{self.text()}"
-            )
-            time.sleep(0.1)
-
-    def text(self) -> str:
-        """Return what can be read on the page."""
-        return str(self.run("document.body.innerText"))
-
-    def press(self, label: str) -> None:
-        """Press the button or link that bears a label, once it can be seen."""
-        found = (
-            "[...document.querySelectorAll('button, a, [role=tab], label')]"
-            ".filter(each => each.getClientRects().length)"
-            f".find(each => each.innerText.trim().toLowerCase() == {json.dumps(label.lower())})"
-        )
-        self.until(f"!!{found}")
-        self.run(f"{found}.click()")
-
-    def write(self, name: str, text: str) -> None:
-        """Write into a field of a form as a person does, so that its script hears of it."""
-        self.run(
-            f"""(() => {{
-              const field = document.querySelector('[name="{name}"]');
-              const kind = Object.getPrototypeOf(field);
-              Object.getOwnPropertyDescriptor(kind, "value").set.call(field, {json.dumps(text)});
-              for (const event of ["input", "change"])
-                field.dispatchEvent(new Event(event, {{ bubbles: true }}));
-            }})()"""
-        )
 
     def look(self, width: int, scheme: str) -> None:
         """Have another width, and light or dark."""

@@ -39,7 +39,12 @@ class Server:
     @property
     def port(self) -> int:
         """Where it listens."""
-        return int(self.url.rstrip("/").rpartition(":")[2])
+        return int(self.origin.rpartition(":")[2])
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        return "/".join(self.url.split("/")[:3])
 
     def get(self, path: str, **headers: str) -> str:
         """Return what is served at a path."""
@@ -63,7 +68,7 @@ class Server:
 
     def post(self, path: str, form: Mapping[str, str], **headers: str) -> tuple[int, str]:
         """Send a form as our own page does; headers given replace those."""
-        own = {"X-Replayer-Token": self.token, "Origin": self.url.rstrip("/"), **headers}
+        own = {"X-Replayer-Token": self.token, "Origin": self.origin, **headers}
         answer = requests.post(self.url + path, data=form, headers=own, timeout=LIMIT_S)
         return answer.status_code, answer.text
 
@@ -85,12 +90,13 @@ class Server:
 
 @contextmanager
 def serve(
-    shell: Shell, *words: str, within: tuple[str, ...] = (), port: int = 0
+    shell: Shell, *words: str, within: tuple[str, ...] = (), port: int = 0, prefix: str = ""
 ) -> Iterator[Server]:
     """Start the program and wait until it listens; end it if the test has not."""
     port = port or free_port()
+    words = (*words, "--web-base-path", prefix) if prefix else words
     process = shell.start("web", "--web-port", str(port), "--quiet", *words, within=within)
-    server = Server(process, f"http://127.0.0.1:{port}/")
+    server = Server(process, f"http://127.0.0.1:{port}{prefix}/")
     try:
         _wait(server)
         yield server

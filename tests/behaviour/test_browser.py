@@ -1,5 +1,6 @@
 """The page in a real browser: form, start, live figures, stop, report; another page's attack."""
 
+import json
 import signal
 import threading
 import time
@@ -44,7 +45,7 @@ ATTACK = """\
 
 CELLS = """[...document.querySelectorAll('main tbody tr')]
   .map(row => [...row.cells].map(cell => cell.innerText))"""
-DRAWN = """[...document.querySelectorAll('figure canvas')].filter(canvas => {
+DRAWN = """[...document.querySelectorAll('#charts canvas')].filter(canvas => {
   const { width, height } = canvas;
   const pen = canvas.getContext('2d');
   return width > 0 && new Set(pen.getImageData(0, 0, width, height).data).size > 8;
@@ -91,12 +92,11 @@ def test_a_person_starts_watches_stops_and_reads(server: Server, page: Page) -> 
     page.until("document.querySelector('#rp-now')?.innerText.includes('RUNNING')")
     page.until("location.pathname.endsWith('/live')")
     page.until("document.querySelectorAll('#lanes article').length == 2")
-    page.until("document.querySelectorAll('svg.lane circle').length > 4")
-    page.until("document.querySelectorAll('figure canvas').length == 6")
+    page.until(f"{DRAWN.replace('#charts', '#lanes')} > 0")
     page.until(f"{DRAWN} == 6")
     page.until("document.querySelectorAll('#charts .keys button').length >= 8")
 
-    page.run("document.querySelector('figure canvas').click()")
+    page.run("document.querySelector('#charts .u-over').click()")
     page.until("/of the time in calls/.test(document.querySelector('#moment').innerText)")
 
     page.open(f"{server.url}locust?tab=operations")
@@ -152,6 +152,7 @@ def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -
         ("think", "2 days", "think time: '2 days' has the unknown unit"),
         ("rate", "-1", "arrivals must be more than 0 a second, got '-1'"),
         ("limits", "nothing.p95 < 1ms", "nothing"),
+        ("mix.look", "/etc", "mix.look must be a whole number, got '/etc'"),
     ],
 )
 def test_what_cannot_be_started_is_told_while_it_is_written(
@@ -165,7 +166,7 @@ def test_what_cannot_be_started_is_told_while_it_is_written(
     page.write(name, text)
     page.until(f"document.querySelector('#refused').innerText.includes({says!r})")
     page.open(server.url)
-    assert page.until(f"document.querySelector('[name={name}]').value") == text
+    assert page.until(f"""document.querySelector('[name="{name}"]')?.value""") == text
     page.press("Forget these settings")
     page.until("document.querySelector('#refused').hidden")
 
@@ -241,7 +242,7 @@ transactions:
     - stat: {from: files, pick: uniform}
 """
 BLUE = """(() => {
-  const canvas = document.querySelector('figure canvas');
+  const canvas = document.querySelector('#charts canvas');
   const { width, height } = canvas;
   const found = canvas.getContext('2d').getImageData(0, 0, width, height).data;
   const columns = new Set();
@@ -344,13 +345,57 @@ def test_the_seconds_of_a_short_run_are_told_apart(server: Server, page: Page) -
     script = page.call("Page.addScriptToEvaluateOnNewDocument", source=WRITTEN)
     page.open(f"{server.url}replayer/live")
     page.until(f"{DRAWN} == 6")
-    charts = page.run("[...written.values()]")
+    inside = "filter(([canvas]) => canvas.closest('#charts')).map(([, texts]) => texts)"
+    charts = page.run(f"[...written].{inside}")
     page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
     assert len(charts) == 6
     for labels in charts:
         assert len(labels) > 1
         assert len({*labels}) == len(labels), labels
         assert all(label.endswith(" s") for label in labels)
+
+
+LAST_SECOND = """(() => {
+  const over = document.querySelector('#charts .u-over');
+  const { right, top, height } = over.getBoundingClientRect();
+  const place = { clientX: right - 2, clientY: top + height / 2, bubbles: true };
+  over.dispatchEvent(new MouseEvent('click', place));
+})()"""
+"""A click at the right end of the first chart."""
+MOMENT = "document.querySelector('#moment dt')?.innerText"
+
+
+def test_a_chart_is_read_and_zoomed_with_keys(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    a_past_run(server)
+    server.start(targets="near", run_time="6s")
+    server.until("stopped")
+    page.open(f"{server.url}replayer/live")
+    page.until(f"{DRAWN} == 6")
+    page.run("document.querySelector('#charts .plot').focus()")
+
+    def press(key: str) -> None:
+        page.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+        page.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    told = "document.querySelector('.tip:not([hidden])')?.innerText"
+    press("Home")
+    first = page.until(told)
+    press("ArrowRight")
+    page.until(f"{told} != {json.dumps(first)}")
+    page.run(LAST_SECOND)
+    last = page.until(MOMENT)
+    for _ in range(3):
+        press("+")
+    page.run(LAST_SECOND)
+    page.until(f"{MOMENT} != {json.dumps(last)}")
+    press("Escape")
+    page.run(LAST_SECOND)
+    page.until(f"{MOMENT} == {json.dumps(last)}")
+    press("Home")
+    press("Enter")
+    page.until(f"{MOMENT} != {json.dumps(last)}")
+    assert page.complaints == []
 
 
 def test_a_trace_is_replayed_by_a_press_of_its_button(server: Server, page: Page) -> None:
@@ -496,9 +541,9 @@ def test_a_search_for_capacities_is_watched_while_it_goes_on(server: Server, pag
     page.until("document.querySelector('#transactions').textContent.includes('look')")
     assert page.run("document.querySelector('textarea').value") == "look.p95 < 200ms"
     page.press("Search")
-    page.until("document.querySelectorAll('#curves svg').length == 2", 120)
-    assert "SEARCHING" in page.run("document.querySelector('#rp-now').innerText")
-    assert "at least" in page.run("document.querySelector('#answers').innerText")
+    page.until("document.querySelectorAll('#found svg').length == 2", 120)
+    assert "MEASURING" in page.run("document.querySelector('#rp-now').innerText")
+    assert "at least" in page.run("document.querySelector('#found').innerText")
     page.press("Stop")
     page.until("document.querySelector('#title').textContent.endsWith('ended')", 60)
     page.look(390, "dark")

@@ -1,6 +1,7 @@
 """Searches for capacities from the page, with the real program behind it."""
 
 import json
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -50,10 +51,10 @@ def until_known(server: Server, *, ended: bool) -> Any:  # noqa: ANN401 - JSON
 
 def test_a_search_is_started_watched_and_kept(server: Server, house: Shell) -> None:
     assert search(server)[0] == 200
-    assert server.now()["search"] == "look.yaml"
+    assert server.now()["search"] == "the capacity for look.yaml"
     _, text = server.post("swarm", {**ORDER, "scenario": "look"})
-    assert "a search for capacities is active" in text
-    assert "a search is active" in search(server)[1]
+    assert "the capacity for look.yaml is being measured" in text
+    assert "the capacity for look.yaml is being measured" in search(server)[1]
     found = until_known(server, ended=True)
     assert found["failure"] == ""
     (target,) = found["document"]["targets"]
@@ -74,6 +75,27 @@ def test_a_search_is_stopped_with_what_is_known(server: Server, house: Shell) ->
     server.post("replayer/capacities/stop", {})
     found = until_known(server, ended=True)
     assert "at least" in found["document"]["answers"][0]
+    assert list((house.home / "mount").iterdir()) == []
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="there is no fio here")
+def test_a_raw_baseline_is_a_run_of_its_own(server: Server, house: Shell) -> None:
+    assert server.post("replayer/baseline", {"targets": "mount=/etc"})[0] == 403
+    assert server.post("replayer/baseline", {"targets": "mount", "jobs": "x"})[0] == 403
+    assert server.post("replayer/baseline", {"targets": "mount"})[0] == 200
+    assert server.now()["search"] == "the raw baseline"
+    deadline = time.monotonic() + LIMIT_S
+    while not (house.home / "kept" / stands(server)["name"] / "run.json").exists():
+        assert time.monotonic() < deadline, stands(server)
+        time.sleep(0.2)
+    time.sleep(1)  # a job of fio has begun
+    server.post("replayer/capacities/stop", {})
+    while (found := stands(server))["goes_on"]:
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+    assert found["failure"] == ""
+    assert found["is_run"]
+    assert "fio" in server.get(f"replayer/runs/{found['name']}")
     assert list((house.home / "mount").iterdir()) == []
 
 

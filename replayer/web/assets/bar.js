@@ -94,7 +94,7 @@
 
   const describe = ({ state, run, search, ordered }) => {
     if (ordered) return [chip("PREPARING", "spawning"), span(`${ordered} is compiled`)];
-    if (search) return [chip("SEARCHING", "running"), make("a", { href: `${base}capacities`, textContent: `the capacity for ${search}` })];
+    if (search) return [chip("MEASURING", "running"), make("a", { href: `${base}capacities`, textContent: search })];
     if (run === null || isOther(state, run)) return [];
     const what = `${run.scenario} on ${run.targets.join(", ")}`;
     if (state === "stopped") {

@@ -1,8 +1,7 @@
 // Charts over time: asks for what is new each second, and draws it.
 
 import { forever } from "./asking.js";
-import { Heat } from "./heat.js";
-import { Lines } from "./lines.js";
+import { Heat, Lines } from "./chart.js";
 
 const MOST = 1800; // as many columns as the program keeps
 const { base, make } = window.replayer;
@@ -29,6 +28,13 @@ const explain = async (begin, end) => {
 let explaining = Promise.resolve();
 const explainNext = (begin, end) => (explaining = explaining.then(() => explain(begin, end)).catch((error) => console.warn(error)));
 latency.onpick = heat.onpick = explainNext;
+addEventListener("replayer-explain", ({ detail: { target, begin, end } }) => {
+  if ($("target").selectedIndex !== target) {
+    $("target").selectedIndex = target;
+    next();
+  }
+  explainNext(begin, end);
+});
 $("second").onchange = () => $("second").value && explainNext(Number($("second").value), Number($("second").value) + 1);
 
 let kept = null;

@@ -1,13 +1,11 @@
 // The race: one lane a target on shared axes, and how sure it is that they differ.
 
 import { forever } from "./asking.js";
-import { hue, logMarks, marks, write, writeTime } from "./scale.js";
+import { Chart } from "./chart.js";
+import { color, hue, write } from "./scale.js";
 import { draw, words } from "./svg.js";
 
 const MOST = 1800; // as many columns as the program keeps
-const WIDTH = 720;
-const HEIGHT = 150;
-const AREA = { left: 58, right: 712, top: 8, bottom: 126 };
 const RATIO = { width: 300, height: 54, left: 8, right: 292, top: 6, bottom: 36 };
 const FIGURES = ["p50", "p95"];
 const { base, make } = window.replayer;
@@ -32,43 +30,60 @@ const take = (found) => {
   });
 };
 
-// Of all lanes together, so that heights can be compared.
-const scales = () => {
+// A target's seconds: rings and dots on the axes that all lanes have, its turns, and what is wrong.
+class Lane extends Chart {
+  constructor(parent, at, name) {
+    super(parent, { title: `${name}: p50 and p95, second by second`, height: 150, unit: "time", log: true });
+    this.at = at;
+    this.heading.hidden = true;
+    this.legend.remove();
+    this.onpick = (begin, end) => dispatchEvent(new CustomEvent("replayer-explain", { detail: { target: at, begin, end } }));
+  }
+
+  names() {
+    return FIGURES;
+  }
+
+  columns() {
+    return FIGURES.map((name) => this.data.lane[name].map((value) => value || null));
+  }
+
+  series(which) {
+    const stroke = () => hue(this.at);
+    return { stroke, paths: () => null, points: { show: true, size: 4, stroke, fill: () => (which ? hue(this.at) : color("paper")) } };
+  }
+
+  start(at) {
+    return this.data.begins[at];
+  }
+
+  range() {
+    return this.data.range;
+  }
+
+  shade(plot) {
+    const { turn, measured } = this.data.lane;
+    this.mark(plot, "rule", 0.3, (at) => turn[at] && measured[at], 1);
+    this.mark(plot, "rule", 0.8, (at) => turn[at] && !measured[at], 1);
+  }
+
+  finish(plot) {
+    const { errors, hanging } = this.data.lane;
+    this.mark(plot, "bad", 1, (at) => errors[at] || hanging[at], 0.05);
+  }
+
+  tell(at) {
+    const { errors, hanging } = this.data.lane;
+    const times = FIGURES.map((name) => `${name}: ${write(this.data.lane[name][at], "time")}`);
+    const wrong = Object.entries({ errors: errors[at], "calls that hang": hanging[at] }).filter(([, count]) => count);
+    return [...times, ...wrong.map(([name, count]) => `${count} ${name}`)];
+  }
+}
+
+// One scale for all lanes, so that heights can be compared.
+const common = () => {
   const values = kept.lanes.flatMap((lane) => FIGURES.flatMap((name) => lane[name].filter(Boolean)));
-  const [low, high] = values.length ? [Math.min(...values) / 1.5, Math.max(...values) * 1.5] : [1e5, 1e7];
-  const from = kept.begin[0] ?? 0;
-  const to = Math.max(kept.end.at(-1) ?? 1, from + 1);
-  const { left, right, top, bottom } = AREA;
-  return {
-    low, high, from, to,
-    x: (seconds) => left + ((seconds - from) / (to - from)) * (right - left),
-    y: (time) => bottom - (Math.log(time / low) / Math.log(high / low)) * (bottom - top),
-  };
-};
-
-const grid = ({ low, high, from, to, x, y }) => [
-  ...logMarks(low, high).map((at) => draw("line", { class: "grid", x1: AREA.left, x2: AREA.right, y1: y(at), y2: y(at) })),
-  ...logMarks(low, high).map((at) => words(AREA.left - 6, y(at) + 4, "end", write(at, "time"))),
-  ...marks(from, to, 8).map((at) => words(x(at), AREA.bottom + 16, "middle", writeTime(at))),
-];
-
-// What a lane has of each second: its turn, dots, and what is wrong.
-const seconds = (lane, at, { x, y }) => {
-  const found = [];
-  kept.end.forEach((end, number) => {
-    const begin = kept.begin[number];
-    if (lane.turn[number])
-      found.push(draw("rect", { x: x(begin), width: Math.max(x(end) - x(begin), 0.5), y: AREA.top, height: AREA.bottom - AREA.top, class: lane.measured[number] ? "turn" : "turn warming" }));
-    if (lane.errors[number] || lane.hanging[number])
-      found.push(draw("rect", { x: x(begin), width: Math.max(x(end) - x(begin), 2), y: AREA.bottom - 6, height: 6, class: "wrong" }));
-  });
-  FIGURES.forEach((name, which) =>
-    kept.end.forEach((end, number) => {
-      const value = lane[name][number];
-      if (value) found.push(draw("circle", { cx: x(end), cy: y(value), r: 1.8, fill: which ? hue(at) : "none", stroke: hue(at) }));
-    }),
-  );
-  return found;
+  return values.length ? [Math.min(...values) / 1.5, Math.max(...values) * 1.5] : [1e5, 1e7];
 };
 
 // Ratios to the best target: 1 stands in the same place in all lanes.
@@ -112,17 +127,32 @@ const alone = ({ transaction, ...values } = {}) =>
   FIGURES.filter((name) => values[`${name}_ns`]).map((name) =>
     make("div", { className: "standing" }, make("strong", { textContent: `${transaction} ${name} ${write(values[`${name}_ns`], "time")}` })));
 
-const lane = (found, at, scale, x) => {
-  const name = found.targets[at];
-  const compared = found.figures.map((figure) => standing(figure, name, at, x, found.is_over)).filter(Boolean).slice(0, 4);
-  const shown = compared.length ? compared : alone(found.own[at]);
+// The places of a target: they stay while what they show is exchanged, so that a zoom and a focus do.
+const place = (name, at) => {
   const key = make("i", {});
   key.style.background = hue(at);
-  const small = (text) => make("small", { className: "faint", textContent: text });
-  const head = make("div", { className: "who" }, key, make("strong", { textContent: name }), small(found.mounts[at] ?? ""), small(found.transaction));
-  const label = `${name}: p50 and p95 of ${found.transaction || "its transactions"}, second by second`;
-  const picture = draw("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "lane", role: "img", "aria-label": label }, ...seconds(kept.lanes[at], at, scale), ...grid(scale));
-  return make("article", { className: "lane" }, head, picture, make("div", { className: "standings" }, ...shown));
+  const small = () => make("small", { className: "faint" });
+  const [mount, transaction, standings] = [small(), small(), make("div", { className: "standings" })];
+  const head = make("div", { className: "who" }, key, make("strong", { textContent: name }), mount, transaction);
+  const article = make("article", { className: "lane" }, head);
+  $("lanes").append(article);
+  const chart = new Lane(article, at, name);
+  article.append(standings);
+  return { chart, mount, transaction, standings };
+};
+let places = [];
+
+const show = (found) => {
+  const range = common();
+  const x = ratioScale(found.figures);
+  found.targets.forEach((name, at) => {
+    const { chart, mount, transaction, standings } = places[at];
+    mount.textContent = found.mounts[at] ?? "";
+    transaction.textContent = found.transaction;
+    const compared = found.figures.map((figure) => standing(figure, name, at, x, found.is_over)).filter(Boolean).slice(0, 4);
+    standings.replaceChildren(...(compared.length ? compared : alone(found.own[at])));
+    chart.draw({ times: kept.end, begins: kept.begin, lane: kept.lanes[at], range });
+  });
 };
 
 // What the race is about, in a sentence.
@@ -143,6 +173,9 @@ const look = async () => {
   let found = await ask();
   if (kept && (found.run !== kept.run || found.transaction !== kept.transaction)) {
     kept = null; // another run has begun, or another transaction is the commonest
+    places.forEach(({ chart }) => chart.remove());
+    places = [];
+    $("lanes").replaceChildren();
     found = await ask();
   }
   $("empty").hidden = found.run !== null;
@@ -150,10 +183,9 @@ const look = async () => {
   if (found.run === null || JSON.stringify(found) === drawn) return;
   take(found);
   drawn = JSON.stringify(found);
-  const scale = scales();
-  const x = ratioScale(found.figures);
   $("standing").textContent = sentence(found);
-  $("lanes").replaceChildren(...found.targets.map((_, at) => lane(found, at, scale, x)));
+  if (!places.length) places = found.targets.map(place);
+  show(found);
 };
 
 forever(look);

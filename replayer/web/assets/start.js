@@ -57,7 +57,13 @@ const facts = () => scenarios.find(({ name }) => name === form.elements.scenario
 const describe = () => {
   const found = facts();
   $("about").textContent = found?.about ?? "";
-  $("transactions").textContent = found?.transactions.length ? `Transactions: ${found.transactions.join(", ")}` : "";
+  const numbers = Object.entries(found?.numbers ?? {}).map(([name, said]) => {
+    const field = make("label", { className: "field", textContent: `${name} ` });
+    field.append(make("input", { type: "text", name, placeholder: said, inputMode: "numeric" }));
+    return field;
+  });
+  $("numbers").hidden = !numbers.length;
+  $("numbers").lastElementChild.replaceChildren(...numbers);
 };
 form.elements.scenario.onchange = () => {
   const found = facts();
@@ -79,6 +85,15 @@ form.addEventListener("submit", async (event) => {
   refuse(success ? "" : message);
   if (success) location.assign(`${base}live`);
 });
+const baseline = $("baseline");
+if (baseline)
+  baseline.onclick = async () => {
+    const chosen = new FormData(form).getAll("targets").map((target) => ["targets", target]);
+    const answer = await fetch(`${base}baseline`, { method: "POST", body: new URLSearchParams(chosen) });
+    const { success, message } = await answer.json();
+    refuse(success ? "" : message);
+    if (success) location.assign(`${base}capacities`);
+  };
 $("copy").onclick = () => navigator.clipboard.writeText($("command").textContent);
 $("forget").onclick = () => {
   localStorage.removeItem(KEPT);
@@ -99,3 +114,5 @@ const cards = async () => {
 cards();
 scenarios = await (await fetch(`${base}scenarios`)).json();
 describe();
+restore();
+ask();

@@ -1,5 +1,6 @@
 """What the form makes of an order: a run of the chosen scenario, and what goes with it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,36 @@ def test_a_number_of_users_that_cannot_be_is_refused_as_it_was_sent(users: str, 
     with pytest.raises(ReplayerError) as refused:
         formed().read({"user_count": [users], "spawn_rate": ["2"], "scenario": ["own"]})
     assert str(refused.value) == says
+
+
+NUMBERS = {"user_count": "2", "spawn_rate": "2", "scenario": "own"}
+
+
+@pytest.mark.usefixtures("home")
+def test_the_numbers_of_a_scenario_are_changed_from_the_page() -> None:
+    sent = {**NUMBERS, "datasets.papers.files": "7", "mix.look": " "}
+    settings = formed().read({name: [value] for name, value in sent.items()})
+    assert settings.changes == ("datasets.papers.files=7",)
+    assert len(make_workload(settings, 1).plan.body["datasets"][0]["entries"]) == 7
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("mix.look", "/etc", "mix.look must be a whole number, got '/etc'"),
+        ("mix.look", "1e3", "mix.look must be a whole number"),
+        ("datasets.papers.manifest", "1", "datasets.papers.manifest: unknown field"),
+        ("transactions.look", "1", "transactions.look: unknown field"),
+        (".", "1", ".: unknown field"),
+    ],
+)
+def test_of_a_scenario_only_its_numbers_are_changed_from_the_page(
+    name: str, value: str, says: str
+) -> None:
+    sent = {**NUMBERS, name: value}
+    with pytest.raises(ReplayerError, match=re.escape(says)):
+        formed().read({each: [text] for each, text in sent.items()})
 
 
 def searched(**changes: str) -> list[str]:
