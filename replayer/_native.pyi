@@ -43,6 +43,7 @@ __all__ = [
     "make_quick_calls",
     "read_log",
     "read_slices",
+    "trace_calls",
     "trace_check_order",
     "trace_events",
     "trace_formats",
@@ -545,10 +546,7 @@ class Sandbox:
     def remove(self, threads: int) -> Task: ...  # all and the folder; crosses no link and no mount
 
 def trace_check_order(trace: str, log: str) -> str:
-    """Whether an event log (its directory) kept the order of its trace, as JSON.
-
-    ``performances``, ``events``, ``edges``, ``violated`` and ``first`` (null: none).
-    """
+    """Whether an event log kept its trace's order: JSON, see replayer/trace/reading.py."""
 
 def make_quick_calls(count: int) -> None: ...  # that follow each other at once (OSError)
 def gap_cost(log: Path) -> tuple[int, int, int] | None: ...  # gaps; ns: untold, told
@@ -563,8 +561,7 @@ def trace_import(
 ) -> str:
     """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
 
-    ``options``: JSON, see replayer/trace/importing.py. ``progress`` is told the lines ten times a
-    second; what it raises stops it. OSError: the kernel; ValueError: (message, hint).
+    ``options``: see replayer/trace/importing.py. ``progress`` is told the lines; may raise.
     """
 
 def trace_open(directory: str) -> str: ...  # trace.json, once it is checked; errors as above
@@ -581,19 +578,21 @@ def trace_events(folder: str) -> tuple[list[bytes], list[tuple[str, str]]]:
     path (int32, a row of ``paths``; -1: none) and result (int64), as this machine orders bytes.
     """
 
-def trace_names(
-    folder: str,
-) -> tuple[
-    list[bytes],  # paths, by row of ``paths``
-    list[tuple[int, bytes]],  # links of the tree: row of their path, what they say
-    list[tuple[int, int | None, bytes]],  # texts of events: op (in ``OPS``), row of their path
-    list[str],  # labels of requests
-    list[int],  # users and groups
-]: ...  # each once; errors as above
+_TreeRow: TypeAlias = tuple[int, str, int, int | None, bytes | None]
+_Piece: TypeAlias = tuple[int, str, int, int, int, int, int]  # of requests, without ``events``
+
+def trace_calls(folder: str) -> tuple[list[bytes], list[_TreeRow], list[_Piece]]: ...
+
+_Link: TypeAlias = tuple[int, bytes]  # row of its path, what it says
+_Text: TypeAlias = tuple[int, int | None, bytes]  # of events: op (in ``OPS``), row of their path
+_Names: TypeAlias = tuple[list[bytes], list[_Link], list[_Text], list[str], list[int]]
+_Renamed: TypeAlias = tuple[list[bytes], list[bytes], list[bytes], list[str], list[int]]
+
+def trace_names(folder: str) -> _Names: ...  # paths, links, texts, labels, owners, each once
 def trace_rewrite(
     folder: str,
     target: str,
-    renamed: tuple[list[bytes], list[bytes], list[bytes], list[str], list[int]],
+    renamed: _Renamed,
     shift_ns: int,
     document: str,
 ) -> str: ...  # a new folder with other names, in the order of ``trace_names``; its trace.json

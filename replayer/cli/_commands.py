@@ -203,6 +203,15 @@ COMMANDS = {
                 replayer fit copy --target /srv
                 """,
         ),
+        "synth": CommandHelp(
+            about="make a scenario of the requests in a trace",
+            examples=r"""
+                # a scenario of recorded page views, for any number of users
+                replayer synth mysite -o mine.yaml
+                # run it
+                replayer run mine.yaml --target /mnt/nfs -u 50
+                """,
+        ),
         "share": CommandHelp(
             about="make a trace that can be given away, without its names",
             examples=r"""

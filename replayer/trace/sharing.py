@@ -17,7 +17,7 @@ from replayer.trace.errors import TraceError, UnmadeTraceError, translated
 from replayer.trace.naming import Directory, Naming
 from replayer.trace.reading import believed, load_trace
 
-__all__ = ["Private", "Shared", "load_key", "make_key", "private_parts", "share_trace"]
+__all__ = ["NOT_NAMED", "Private", "Shared", "load_key", "make_key", "private_parts", "share_trace"]
 
 KEY_BYTES = 32
 KEY_MODE = stat.S_IRUSR | stat.S_IWUSR

@@ -5,8 +5,8 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use replayer_trace::{
-    Applicability, NewNames, Request, Trace, event_columns, format_names, history, import,
-    is_applicable, names, rewrite, statistics,
+    Applicability, NewNames, Request, Trace, call_columns, event_columns, format_names, history,
+    import, is_applicable, names, rewrite, statistics,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -168,6 +168,49 @@ fn bytes<'py, T: Copy, const SIZE: usize>(
     PyBytes::new(py, &all)
 }
 
+/// Columns of calls; rows of the tree: path, type, size, mode, link; pieces of requests: number, label, thread, first and last
+/// event, begin and end.
+type Calls<'py> = (
+    Vec<Bound<'py, PyBytes>>,
+    Vec<(u32, char, u64, Option<u32>, Option<Bound<'py, PyBytes>>)>,
+    Vec<(u32, String, u32, u64, u64, u64, u64)>,
+);
+
+/// Tell what each call of a trace was asked and returned, the tree before, and the pieces of its requests.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_calls(py: Python<'_>, folder: PathBuf) -> PyResult<Calls<'_>> {
+    let found = py.detach(|| call_columns(&folder)).map_err(of_trace)?;
+    let tree = found.tree.iter().map(|entry| {
+        let link = entry.link.as_deref().map(|link| PyBytes::new(py, link));
+        (entry.path, entry.kind, entry.size, entry.mode, link)
+    });
+    let requests = found.requests.into_iter().map(|piece| {
+        let (first, last) = (piece.first_event, piece.last_event);
+        let (start_ns, end_ns) = (piece.start_ns, piece.end_ns);
+        (
+            piece.request,
+            piece.label,
+            piece.thread,
+            first,
+            last,
+            start_ns,
+            end_ns,
+        )
+    });
+    let columns = found.columns.iter();
+    Ok((
+        columns
+            .map(|column| bytes(py, column, i64::to_ne_bytes))
+            .collect(),
+        tree.collect(),
+        requests.collect(),
+    ))
+}
+
 /// Paths; links of the tree with the rows of their paths; texts of events with their op and the row of their path; labels
 /// of requests; owners.
 type Named<'py> = (
@@ -249,6 +292,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
     module.add_function(wrap_pyfunction!(trace_events, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_calls, module)?)?;
     module.add_function(wrap_pyfunction!(trace_names, module)?)?;
     module.add_function(wrap_pyfunction!(trace_rewrite, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)

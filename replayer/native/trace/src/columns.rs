@@ -2,7 +2,7 @@
 
 use crate::error::TraceError;
 use crate::reader::Trace;
-use crate::tables::schema::{Event, NamedPath};
+use crate::tables::schema::{Event, NamedPath, RequestPiece, TreeEntry};
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
@@ -56,4 +56,66 @@ impl EventColumns {
             .push(path.and_then(|row| i32::try_from(row).ok()).unwrap_or(-1));
         self.result.push(event.result);
     }
+}
+
+/// Stands for no value.
+const NONE: i64 = i64::MIN;
+
+/// What each call of a trace was asked and what it returned, a column for each of `NAMES`.
+#[derive(Debug, Default)]
+pub struct CallColumns {
+    /// In the order of `NAMES`; -2^63 where an event has no such value.
+    pub columns: [Vec<i64>; CallColumns::NAMES.len()],
+    /// The table `tree`.
+    pub tree: Vec<TreeEntry>,
+    /// The table `requests`.
+    pub requests: Vec<RequestPiece>,
+}
+
+impl CallColumns {
+    /// The columns; `op` is an index in `Op::ALL`.
+    pub const NAMES: [&'static str; 13] = [
+        "thread", "op", "path", "to_path", "file", "to_file", "flags", "mode", "size", "offset",
+        "entries", "result", "gap_ns",
+    ];
+
+    fn add(&mut self, event: &Event) {
+        let row = |number: Option<u32>| number.map(i64::from);
+        let values = [
+            Some(i64::from(event.thread)),
+            Some(i64::from(event.op as u8)),
+            row(event.path),
+            row(event.to_path),
+            row(event.file),
+            row(event.to_file),
+            event.flags,
+            event.mode,
+            event.size,
+            event.offset,
+            event.entries,
+            Some(event.result),
+            Some(event.gap_ns),
+        ];
+        for (column, value) in self.columns.iter_mut().zip(values) {
+            column.push(value.unwrap_or(NONE));
+        }
+    }
+}
+
+/// Read what each call was asked and returned, the tree before, and the requests.
+///
+/// # Errors
+/// It is no trace, or is damaged.
+pub fn call_columns(directory: &Path) -> Result<CallColumns, TraceError> {
+    let trace = Trace::open(directory)?;
+    let mut found = CallColumns {
+        tree: trace.tree()?,
+        requests: trace.requests()?,
+        ..CallColumns::default()
+    };
+    let mut events = trace.tables().events(0)?;
+    while let Some((_, event)) = events.next_event()? {
+        found.add(&event);
+    }
+    Ok(found)
 }

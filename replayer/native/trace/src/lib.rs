@@ -38,7 +38,7 @@ mod tracer_overhead;
 mod tracker;
 mod tree;
 
-pub use columns::{EventColumns, event_columns};
+pub use columns::{CallColumns, EventColumns, call_columns, event_columns};
 pub use error::TraceError;
 pub use formats::bpf;
 pub use formats::{Applicability, format_names, is_applicable};
