@@ -13,6 +13,7 @@ from replayer._native import OPS
 from replayer.ops import SAME_AS, UNTIMED
 from replayer.synth.calls import CHANGES, Call, Step, open_step, path_step, steps_of_file
 from replayer.trace.errors import translated
+from replayer.trace.facts import load_facts
 from replayer.trace.sharing import NOT_NAMED
 
 if TYPE_CHECKING:
@@ -96,17 +97,20 @@ def read_traffic(folder: Path) -> Traffic:
     Raises:
         TraceError: It is no trace, or is damaged.
     """
+    percent = load_facts(str(folder), Path()).pauses_percent or 100
     with translated():
         paths, *_ = _native.trace_names(str(folder))
         columns, tree, pieces = _native.trace_calls(str(folder))
-    return _Reader(paths, columns).read(tree, pieces)
+    return _Reader(paths, columns, percent).read(tree, pieces)
 
 
 class _Reader:
     """Turns rows into visits."""
 
-    def __init__(self, paths: Sequence[bytes], columns: Sequence[bytes]) -> None:
+    def __init__(self, paths: Sequence[bytes], columns: Sequence[bytes], percent: int) -> None:
         self._paths = paths
+        self._percent = percent
+        """What pauses are of those that were recorded, as ``replayer fit`` found."""
         rows = {
             name: np.frombuffer(column, np.int64)
             for name, column in zip(COLUMNS, columns, strict=True)
@@ -139,7 +143,7 @@ class _Reader:
             start_ns=min(piece[5] for piece in pieces),
             end_ns=max(piece[6] for piece in pieces),
             visits=tuple(self._visits(rows)),
-            pause_ns=int(self._rows["gap_ns"][rows].sum()) if rows else 0,
+            pause_ns=int(self._rows["gap_ns"][rows].sum()) * self._percent // 100 if rows else 0,
             changes=frozenset(changes),
         )
 
