@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,8 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _name(output: Path) -> str:
-    name = "".join(each if each.isalnum() else "-" for each in output.stem.lower()).strip("-")
-    return name[:48] or "mine"
+    return re.sub(r"[^a-z0-9]+", "-", output.stem.lower()).strip("-")[:48].strip("-") or "mine"
 
 
 def _write(found: Synthesis, output: Path) -> None:

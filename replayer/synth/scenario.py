@@ -105,7 +105,7 @@ def synthesize(traffic: Traffic, name: str, trace: str, folder: str) -> Synthesi
 
 
 def _datasets(folder: str, names: Iterable[str]) -> Iterator[str]:
-    lines = [f"  {name}: {{manifest: {folder}/{name}.tsv}}" for name in names]
+    lines = [f"  {name}: {_flow({'manifest': f'{folder}/{name}.tsv'})}" for name in names]
     yield from ["datasets:", *lines] if lines else []
 
 

@@ -105,6 +105,12 @@ def test_requests_that_change_names_are_replayed(
     assert list(load_scenario("mine.yaml").transactions) == ["post"]
 
 
+def test_any_name_of_a_file_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["synth", "wordpress/page-cache-hit", "-o", "Kunden, {neu} & alt.yaml"]) == 0
+    assert load_scenario("Kunden, {neu} & alt.yaml").name == "kunden-neu-alt"
+
+
 def test_many_requests_have_few_ways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["synth", "wordpress/page-cache-hit", "-o", "mine.yaml"]) == 0
