@@ -22,15 +22,8 @@ MOST_WAYS = 8
 """Chosen: ways of a group that stand in tables; each other request counts to the nearest."""
 FEWEST_PAUSES = 5  # chosen: pauses whose spread is told
 RUN_TIME = "60s"
-WORDS = {
-    "open": "open",
-    "fstat": "fstat",
-    "read": "read",
-    "list": "list",
-    "lseek": "seek",
-    "close": "",
-    "repeat": "read",
-}
+WORDS = {"close": "", "repeat": "read"}
+"""What a step adds to the name of its series, where that is not its own."""
 HEADER = "use\tname\n"
 MANIFEST_HEADER = "path\ttype\tsize\tmode\tlink\n"
 
