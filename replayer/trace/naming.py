@@ -127,9 +127,11 @@ class Naming:
         found = []
         for at, part in enumerate(parts):
             place = None if place is None else place.below.get(part)
-            found.append(
-                self.word(b"/".join(parts[: at + 1]), b"path") if place is None else place.new
-            )
+            if place is None:
+                drawn = self._random(b"path\0" + b"/".join(parts[: at + 1]))
+                found.append(self._letters(drawn, _length(part)))
+            else:
+                found.append(place.new)
         return found
 
     def _name(self, place: Directory, path: bytes) -> None:

@@ -82,7 +82,9 @@ def test_links_lead_where_they_led() -> None:
     assert naming.link(b"www/current", b"releases/7") == release.split(b"/", 1)[1]
     said = naming.link(b"www/releases/7/index.php", b"../../logs")
     assert said == b"../../" + naming.path(b"www/logs").split(b"/")[1]
-    assert b"elsewhere" not in naming.link(b"www/current", b"elsewhere/there")
+    unknown = naming.link(b"www/current", b"elsewhere/there")
+    assert b"elsewhere" not in unknown
+    assert list(map(len, unknown.split(b"/"))) == [12, 8]
 
 
 @pytest.mark.parametrize("depth", [2000])
