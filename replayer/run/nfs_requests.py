@@ -34,6 +34,7 @@ class NfsRequests:
 
     def open(self, targets: Sequence[int], turn: int) -> None:
         """A measured phase of a round begins."""
+        self._end_looking()
         self._before = {each: self._read(each) for each in targets if self._mounts(each)}
         self._round, self._begin_ns = turn, self._now_ns()
         if self._before:
@@ -41,11 +42,14 @@ class NfsRequests:
 
     def close(self) -> None:
         """It has ended."""
+        self._end_looking()
+        self._look()
+        self._before = {}
+
+    def _end_looking(self) -> None:
         if self._looker is not None:
             self._looker.kill()
             self._looker = None
-        self._look()
-        self._before = {}
 
     def _look_each_second(self) -> None:
         while True:
