@@ -172,12 +172,19 @@ def open_page(home: Path) -> Iterator[Page]:
     program = find_chromium()
     assert program is not None
     command = [program, *FLAGS, f"--user-data-dir={home}", "about:blank"]
-    with (home.parent / f"{home.name}.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    try:
+    with started(command, home):
         page = Page(_address(home))
         yield page
         page.close()
+
+
+@contextmanager
+def started(command: list[str], home: Path) -> Iterator[None]:
+    """Start a browser whose profile is a folder, and end it."""
+    with (home.parent / f"{home.name}.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
+    try:
+        yield
     finally:
         process.terminate()
         try:

@@ -3,7 +3,6 @@
 import itertools
 import json
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -12,7 +11,7 @@ from typing import Any
 
 import websocket
 
-from tests.behaviour.browser import LIMIT_S, Driven
+from tests.behaviour.browser import LIMIT_S, Driven, started
 
 SCHEME = "light"
 SETTINGS = """\
@@ -98,18 +97,8 @@ def open_firefox(home: Path) -> Iterator[FirefoxPage]:
     (home / "user.js").write_text(SETTINGS)
     command = [program, "--headless", "--no-remote", "--profile", str(home)]
     command += ["--remote-debugging-port", "0", "about:blank"]
-    with (home.parent / f"{home.name}.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-    try:
-        with closing(FirefoxPage(_address(home))) as page:
-            yield page
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+    with started(command, home), closing(FirefoxPage(_address(home))) as page:
+        yield page
 
 
 def _address(home: Path) -> str:
