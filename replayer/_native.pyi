@@ -568,20 +568,20 @@ def trace_open(directory: str) -> str: ...  # trace.json, once it is checked; er
 def trace_statistics(folder: str, request: str | None) -> str:
     """What a trace, or the requests of one label in it, asks for, as JSON: see FORMAT.md."""
 
-def trace_history(folder: str, row: int, limit: int) -> str:
-    """Which events led to one, newest first: columns of FORMAT.md, ``row``, ``error``, ``why``."""
-
+def trace_history(folder: str, row: int, limit: int) -> str: ...  # JSON: see trace/reading.py
 def trace_events(folder: str) -> tuple[list[bytes], list[tuple[str, str]]]:
-    """Columns of all events, then path and label of each row of ``paths``.
+    """Columns of all events as this machine orders bytes, then path and label of each path.
 
-    Thread (uint32), start and duration (int64, ns; -1: not known), op (uint8, a place in ``OPS``),
-    path (int32, a row of ``paths``; -1: none) and result (int64), as this machine orders bytes.
+    uint32 thread, int64 start and duration (ns, -1: not known), uint8 op (in ``OPS``), int32 path
+    (a row of ``paths``, -1: none), int64 result.
     """
 
 _TreeRow: TypeAlias = tuple[int, str, int, int | None, bytes | None]
 _Piece: TypeAlias = tuple[int, str, int, int, int, int, int]  # of requests, without ``events``
 
-def trace_calls(folder: str) -> tuple[list[bytes], list[_TreeRow], list[_Piece]]: ...
+_Calls: TypeAlias = tuple[list[bytes], list[bytes], list[_TreeRow], list[_Piece]]
+
+def trace_calls(folder: str) -> _Calls: ...  # columns (replayer/synth/requests.py), then paths
 
 _Link: TypeAlias = tuple[int, bytes]  # row of its path, what it says
 _Text: TypeAlias = tuple[int, int | None, bytes]  # of events: op (in ``OPS``), row of their path
@@ -592,7 +592,8 @@ def trace_names(folder: str) -> _Names: ...  # paths, links, texts, labels, owne
 def trace_rewrite(
     folder: str,
     target: str,
+    told: _Names,  # by ``trace_names``
     renamed: _Renamed,
     shift_ns: int,
     document: str,
-) -> str: ...  # a new folder with other names, in the order of ``trace_names``; its trace.json
+) -> str: ...  # a new folder with other names; its trace.json

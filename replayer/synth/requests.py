@@ -14,7 +14,6 @@ from replayer.ops import SAME_AS, UNTIMED
 from replayer.synth.calls import CHANGES, Call, Step, open_step, path_step, steps_of_file
 from replayer.trace.errors import translated
 from replayer.trace.facts import load_facts
-from replayer.trace.sharing import NOT_NAMED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,23 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Entry", "Request", "Traffic", "Visit", "read_traffic"]
 
 COLUMNS = (
-    *(
-        "thread",
-        "op",
-        "path",
-        "to_path",
-        "file",
-        "to_file",
-        "flags",
-        "mode",
-        "size",
-        "offset",
-        "entries",
-    ),
-    *("result", "gap_ns"),
+    *("thread", "op", "path", "file", "flags", "mode", "size", "offset", "result", "gap_ns"),
 )
-UNNAMED = "(not named)"
-"""How traces call requests that nobody has named."""
 NONE = np.iinfo(np.int64).min
 
 
@@ -99,8 +83,7 @@ def read_traffic(folder: Path) -> Traffic:
     """
     percent = load_facts(str(folder), Path()).pauses_percent or 100
     with translated():
-        paths, *_ = _native.trace_names(str(folder))
-        columns, tree, pieces = _native.trace_calls(str(folder))
+        columns, paths, tree, pieces = _native.trace_calls(str(folder))
     return _Reader(paths, columns, percent).read(tree, pieces)
 
 
@@ -138,7 +121,7 @@ class _Reader:
         _, label, thread, *_ = pieces[0]
         changes = {self._op(row) for row in rows} & CHANGES
         return Request(
-            label=UNNAMED if NOT_NAMED.fullmatch(label) else label,
+            label=label,
             thread=thread,
             start_ns=min(piece[5] for piece in pieces),
             end_ns=max(piece[6] for piece in pieces),
@@ -188,21 +171,18 @@ class _Reader:
 
     def _made_before(self, known: set[bytes]) -> Iterator[Entry]:
         """Yield what is found without having been there before: some request made it."""
-        sizes: dict[bytes, int] = {}
+        found = (self._rows["path"] != NONE) & (self._rows["result"] >= 0)
+        made = {self._paths[row] for row in np.unique(self._rows["path"][found])} - known
         folders: set[bytes] = set()
-        for row in np.flatnonzero((self._rows["path"] != NONE) & (self._rows["result"] >= 0)):
-            path = self._paths[int(self._rows["path"][row])]
-            if path not in known:
-                sizes.setdefault(path, 0)
-        for path in sizes:
+        for path in made:
             parent = path.rpartition(b"/")[0]
             while parent and parent not in known:
                 folders.add(parent)
                 parent = parent.rpartition(b"/")[0]
         for path in sorted(folders):
             yield Entry(path, "d", 0, 0o755, b"")
-        for path in sorted(sizes.keys() - folders):
-            yield Entry(path, "f", sizes[path], 0o644, b"")
+        for path in sorted(made - folders):
+            yield Entry(path, "f", 0, 0o644, b"")
 
     def _entry(
         self, path: int, kind: str, size: int, mode: int | None, link: bytes | None

@@ -16,11 +16,12 @@ from replayer.trace.errors import TraceError
 from replayer.trace.reading import believed, load_trace, number
 from replayer.trace.shipped import TRACE_JSON, find_trace
 
-__all__ = ["MOST_PERCENT", "Fit", "TraceFacts", "keep_fit", "load_facts"]
+__all__ = ["MOST_PERCENT", "NO_CHECKSUM", "Fit", "TraceFacts", "keep_fit", "load_facts"]
 
 MOST_PERCENT = 10_000
 """Chosen: pauses that are a hundred times too short were not recorded with this program."""
-_NO_CHECKSUM = "0" * 64
+NO_CHECKSUM = "0" * 64
+"""Stands for the checksum of trace.json while that is taken."""
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,10 @@ def keep_fit(folder: Path, fit: Fit | None) -> None:
         document["calibration"].pop("fit", None)
     if fit is not None:
         document["calibration"]["fit"] = asdict(fit)
-    document["checksum"] = _NO_CHECKSUM
+    document["checksum"] = NO_CHECKSUM
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     checksum = hashlib.sha256(text.encode()).hexdigest()
-    content = text.replace(_NO_CHECKSUM, checksum, 1).encode()
+    content = text.replace(NO_CHECKSUM, checksum, 1).encode()
     path = folder / TRACE_JSON
     try:
         replace_content(path, content, stat.S_IMODE(path.stat().st_mode))

@@ -56,6 +56,9 @@ def load_statistics(folder: Path, request: str | None = None) -> dict[str, Any]:
 def load_history(folder: Path, row: int, limit: int = 20) -> list[dict[str, Any]]:
     """Return the events that led to the one in ``row``, newest first.
 
+    Each has the columns of ``FORMAT.md``, ``row``, ``error`` and ``why``: ``path``, ``parent`` (it
+    changed a directory above) or ``description`` (the same open file).
+
     Raises:
         TraceError: It is no trace, is damaged, or has no such row.
     """

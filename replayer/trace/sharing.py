@@ -14,10 +14,11 @@ from typing import Any
 from replayer import _native
 from replayer._native import OPS
 from replayer.trace.errors import TraceError, UnmadeTraceError, translated
+from replayer.trace.facts import NO_CHECKSUM
 from replayer.trace.naming import Directory, Naming
 from replayer.trace.reading import believed, load_trace
 
-__all__ = ["NOT_NAMED", "Private", "Shared", "load_key", "make_key", "private_parts", "share_trace"]
+__all__ = ["Private", "Shared", "load_key", "make_key", "private_parts", "share_trace"]
 
 KEY_BYTES = 32
 KEY_MODE = stat.S_IRUSR | stat.S_IWUSR
@@ -28,8 +29,6 @@ PUBLIC_ATTRIBUTES = (b"security.", b"system.", b"trusted.")
 """Name spaces of attributes that the kernel gives a meaning (xattr(7)); ``user.`` has anyone's."""
 UNCHANGED = -1
 """An owner that chown leaves as it is."""
-NOT_NAMED = re.compile("request-[0-9]*")
-"""What a request is called that nobody has named."""
 MOST_SHOWN = 8  # chosen: what a person looks through
 
 
@@ -101,23 +100,23 @@ def share_trace(folder: Path, target: Path, key: bytes, known: Sequence[Director
     """
     document = load_trace(folder)
     with translated():
-        paths, links, texts, labels, owners = _native.trace_names(str(folder))
+        told = _native.trace_names(str(folder))
+    paths, links, texts, labels, owners = told
     naming = Naming(key, known)
     naming.learn([*paths, *_roots(document)])
-    named = [label for label in labels if not NOT_NAMED.fullmatch(label)]
-    new_labels = {label: f"kind-{number}" for number, label in enumerate(named, 1)}
+    new_labels = {label: f"kind-{number}" for number, label in enumerate(labels, 1)}
     renamed = (
         [naming.path(path) for path in paths],
         [naming.link(paths[row], link) for row, link in links],
         [_text(naming, op, None if row is None else paths[row], text) for op, row, text in texts],
-        [new_labels.get(label, label) for label in labels],
+        [*new_labels.values()],
         [_owner(naming, owner) for owner in owners],
     )
     with believed(folder):
         text = json.dumps(_document(document, naming, new_labels), ensure_ascii=False)
     shift_ns = -naming.number(0, b"shift", LONGEST_SHIFT_NS)
     with translated():
-        written = _native.trace_rewrite(str(folder), str(target), renamed, shift_ns, text)
+        written = _native.trace_rewrite(str(folder), str(target), told, renamed, shift_ns, text)
     names, kept = naming.counts()
     return Shared(json.loads(written), names, kept, naming.unordered)
 
@@ -148,7 +147,7 @@ def _document(
     clock, origin = document["clock"], document["origin"]
     return {
         "format": document["format"],
-        "checksum": "0" * 64,
+        "checksum": NO_CHECKSUM,
         "writer": document["writer"],
         "origin": {"format": origin["format"], "files": [], "note": ""},
         "clock": {**clock, "kind": "relative", "begin_ns": 0},

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,7 +31,7 @@ def find_chromium() -> str | None:
     return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
-class Driven:
+class Driven(ABC):
     """A tab of any browser, and what a person does in it."""
 
     complaints: list[str]
@@ -38,17 +39,17 @@ class Driven:
     asked: set[str]
     """The addresses that were loaded."""
 
+    @abstractmethod
     def run(self, script: str) -> Any:  # noqa: ANN401 - JSON
         """Run a script and return what it gives."""
-        raise NotImplementedError
 
+    @abstractmethod
     def open(self, url: str) -> None:
         """Go to a page and wait until it is complete."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look(self, width: int, scheme: str) -> None:
         """Have another width, and light or dark."""
-        raise NotImplementedError
 
     def until(self, script: str, limit_s: float = LIMIT_S) -> Any:  # noqa: ANN401 - JSON
         """Wait until a script gives something that is true, and return it."""

@@ -1,12 +1,17 @@
 //! Traces: imports, and questions to a trace.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+
 use crate::error::of_trace;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use replayer_trace::{
-    Applicability, NewNames, Request, Trace, call_columns, event_columns, format_names, history,
-    import, is_applicable, names, rewrite, statistics,
+    Applicability, Names, NewNames, Request, Trace, call_columns, event_columns, format_names,
+    history, import, is_applicable, label_name, names, rewrite, statistics,
 };
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -103,10 +108,6 @@ fn trace_import(
 
 /// The text of a trace's trace.json, after its version and the checksums of its tables have been checked.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
     py.detach(|| Trace::open(&directory).map(|trace| trace.document().to_owned()))
         .map_err(of_trace)
@@ -114,10 +115,6 @@ fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
 
 /// Count what a trace asks of a file system, all of it or the requests of one label. Returns JSON.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_statistics(py: Python<'_>, folder: PathBuf, request: Option<String>) -> PyResult<String> {
     py.detach(|| statistics(&folder, request.as_deref()))
         .map_err(of_trace)
@@ -125,10 +122,6 @@ fn trace_statistics(py: Python<'_>, folder: PathBuf, request: Option<String>) ->
 
 /// Tell which events led to one, newest first, at most `limit`. Returns JSON.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_history(py: Python<'_>, folder: PathBuf, row: u64, limit: usize) -> PyResult<String> {
     py.detach(|| history(&folder, row, limit)).map_err(of_trace)
 }
@@ -138,10 +131,6 @@ type Columns<'py> = ([Bound<'py, PyBytes>; 6], Vec<(String, String)>);
 
 /// Tell what a timeline shows of each event of a trace: columns, and the paths that one of them names by row.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_events(py: Python<'_>, folder: PathBuf) -> PyResult<Columns<'_>> {
     let found = py.detach(|| event_columns(&folder)).map_err(of_trace)?;
     let columns = [
@@ -168,9 +157,10 @@ fn bytes<'py, T: Copy, const SIZE: usize>(
     PyBytes::new(py, &all)
 }
 
-/// Columns of calls; rows of the tree: path, type, size, mode, link; pieces of requests: number, label, thread, first and last
+/// Columns of calls; paths; rows of the tree: path, type, size, mode, link; pieces of requests: number, label, thread, first and last
 /// event, begin and end.
 type Calls<'py> = (
+    Vec<Bound<'py, PyBytes>>,
     Vec<Bound<'py, PyBytes>>,
     Vec<(u32, char, u64, Option<u32>, Option<Bound<'py, PyBytes>>)>,
     Vec<(u32, String, u32, u64, u64, u64, u64)>,
@@ -178,10 +168,6 @@ type Calls<'py> = (
 
 /// Tell what each call of a trace was asked and returned, the tree before, and the pieces of its requests.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_calls(py: Python<'_>, folder: PathBuf) -> PyResult<Calls<'_>> {
     let found = py.detach(|| call_columns(&folder)).map_err(of_trace)?;
     let tree = found.tree.iter().map(|entry| {
@@ -193,7 +179,7 @@ fn trace_calls(py: Python<'_>, folder: PathBuf) -> PyResult<Calls<'_>> {
         let (start_ns, end_ns) = (piece.start_ns, piece.end_ns);
         (
             piece.request,
-            piece.label,
+            label_name(&piece.label).to_owned(),
             piece.thread,
             first,
             last,
@@ -202,10 +188,15 @@ fn trace_calls(py: Python<'_>, folder: PathBuf) -> PyResult<Calls<'_>> {
         )
     });
     let columns = found.columns.iter();
+    let paths = found
+        .paths
+        .iter()
+        .map(|named| PyBytes::new(py, &named.path));
     Ok((
         columns
             .map(|column| bytes(py, column, i64::to_ne_bytes))
             .collect(),
+        paths.collect(),
         tree.collect(),
         requests.collect(),
     ))
@@ -223,10 +214,6 @@ type Named<'py> = (
 
 /// Tell all that a trace names, each name once.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_names(py: Python<'_>, folder: PathBuf) -> PyResult<Named<'_>> {
     let found = py.detach(|| names(&folder)).map_err(of_trace)?;
     let of = |name: &[u8]| PyBytes::new(py, name);
@@ -247,6 +234,15 @@ fn trace_names(py: Python<'_>, folder: PathBuf) -> PyResult<Named<'_>> {
     ))
 }
 
+/// What `trace_names` tells, as Python hands it back.
+type Told = (
+    Vec<Vec<u8>>,
+    Vec<(u32, Vec<u8>)>,
+    Vec<(u8, Option<u32>, Vec<u8>)>,
+    Vec<String>,
+    Vec<i64>,
+);
+
 /// New paths, links, texts, labels and owners, in the order in which `trace_names` tells the old ones.
 type Renamed = (
     Vec<Vec<u8>>,
@@ -258,18 +254,23 @@ type Renamed = (
 
 /// Write a trace with other names into a new folder. Returns the text of its trace.json.
 #[pyfunction]
-#[allow(
-    clippy::needless_pass_by_value,
-    reason = "Python hands over what it converted"
-)]
 fn trace_rewrite(
     py: Python<'_>,
     folder: PathBuf,
     target: PathBuf,
+    told: Told,
     renamed: Renamed,
     shift_ns: i64,
     document: String,
 ) -> PyResult<String> {
+    let (paths, links, texts, labels, owners) = told;
+    let old = Names {
+        paths,
+        links,
+        texts,
+        labels,
+        owners,
+    };
     let (paths, links, texts, labels, owners) = renamed;
     let new = NewNames {
         paths,
@@ -280,7 +281,7 @@ fn trace_rewrite(
         shift_ns,
         document,
     };
-    py.detach(|| rewrite(&folder, &target, &names(&folder)?, &new))
+    py.detach(|| rewrite(&folder, &target, &old, &new))
         .map_err(of_trace)
 }
 

@@ -66,6 +66,8 @@ const NONE: i64 = i64::MIN;
 pub struct CallColumns {
     /// In the order of `NAMES`; -2^63 where an event has no such value.
     pub columns: [Vec<i64>; CallColumns::NAMES.len()],
+    /// The table `paths`.
+    pub paths: Vec<NamedPath>,
     /// The table `tree`.
     pub tree: Vec<TreeEntry>,
     /// The table `requests`.
@@ -74,9 +76,8 @@ pub struct CallColumns {
 
 impl CallColumns {
     /// The columns; `op` is an index in `Op::ALL`.
-    pub const NAMES: [&'static str; 13] = [
-        "thread", "op", "path", "to_path", "file", "to_file", "flags", "mode", "size", "offset",
-        "entries", "result", "gap_ns",
+    pub const NAMES: [&'static str; 10] = [
+        "thread", "op", "path", "file", "flags", "mode", "size", "offset", "result", "gap_ns",
     ];
 
     fn add(&mut self, event: &Event) {
@@ -85,14 +86,11 @@ impl CallColumns {
             Some(i64::from(event.thread)),
             Some(i64::from(event.op as u8)),
             row(event.path),
-            row(event.to_path),
             row(event.file),
-            row(event.to_file),
             event.flags,
             event.mode,
             event.size,
             event.offset,
-            event.entries,
             Some(event.result),
             Some(event.gap_ns),
         ];
@@ -109,6 +107,7 @@ impl CallColumns {
 pub fn call_columns(directory: &Path) -> Result<CallColumns, TraceError> {
     let trace = Trace::open(directory)?;
     let mut found = CallColumns {
+        paths: trace.paths()?,
         tree: trace.tree()?,
         requests: trace.requests()?,
         ..CallColumns::default()

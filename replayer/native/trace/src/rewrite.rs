@@ -3,6 +3,7 @@
 use crate::error::TraceError;
 use crate::folder::{FolderDraft, seal_folder};
 use crate::reader::Trace;
+use crate::requests::label_name;
 use crate::tables::column::{Kind, Spec};
 use crate::tables::read::{OpenTable, Rows};
 use crate::tables::schema::{EDGES, PATHS, REQUESTS, TREE};
@@ -26,7 +27,7 @@ pub struct Names {
     pub links: Vec<Link>,
     /// Of events.
     pub texts: Vec<EventText>,
-    /// Of requests.
+    /// Of requests that somebody has named.
     pub labels: Vec<String>,
     /// Users and groups that own something from some event on.
     pub owners: Vec<i64>,
@@ -67,7 +68,8 @@ pub fn names(directory: &Path) -> Result<Names, TraceError> {
         .collect();
     let mut met = FxHashSet::default();
     for piece in trace.requests()? {
-        if met.insert(piece.label.clone()) {
+        let is_named = label_name(&piece.label) == piece.label;
+        if is_named && met.insert(piece.label.clone()) {
             found.labels.push(piece.label);
         }
     }
@@ -182,7 +184,8 @@ impl<'a> Renames<'a> {
         copy(from, to, "requests", &REQUESTS, |row| {
             let label = row.text("label")?;
             let old = String::from_utf8(label.take()?).ok()?;
-            *label = Some(self.labels.get(old.as_str())?.as_bytes().to_vec());
+            let new = self.labels.get(old.as_str()).copied().unwrap_or(&old);
+            *label = Some(new.as_bytes().to_vec());
             Some(())
         })?;
         let document = serde_json::from_str(self.document)
