@@ -39,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     if output.suffix not in ENDINGS:
         message = f"-o must end in {' or '.join(ENDINGS)}, got {output}"
         raise ReplayerError(message, hint="for example -o mine.yaml")
+    if output.exists():
+        raise ReplayerError(f"{output} exists", hint="choose another name with -o")
     folder = find_trace(arguments.trace, Path.cwd())
     traffic = read_traffic(folder)
     if not traffic.requests:

@@ -127,6 +127,7 @@ def test_many_requests_have_few_ways(tmp_path: Path, monkeypatch: pytest.MonkeyP
         (("wordpress/login", "-o", "mine"), "-o must end in .yaml"),
         (("nothing", "-o", "mine.yaml"), "no such trace"),
         (("wordpress/login", "-o", "there.yaml"), "cannot be created"),
+        (("wordpress/login", "-o", "mine.yml"), "mine.yml exists"),
     ],
 )
 def test_what_cannot_be_made_is_told(
@@ -138,5 +139,8 @@ def test_what_cannot_be_made_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
+    (tmp_path / "mine.yml").write_text("name: mine\n")
     assert main(["synth", *words]) in {2, 3}
     assert says in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"there", "mine.yml"}
+    assert (tmp_path / "mine.yml").read_text() == "name: mine\n"
